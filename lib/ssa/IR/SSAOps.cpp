@@ -1,0 +1,40 @@
+//===- SSAOps.cpp - Ops of the ssa dialect --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "ssa/IR/SSA.h"
+#include "SSAAssembly.h"
+
+using namespace mlir;
+using namespace mlir::ssa;
+
+#define GET_OP_CLASSES
+#include "ssa/IR/SSAOps.cpp.inc"
+
+BlocksAttr RouteOp::getBlocksOrTokens() { return getBlocks().value_or(BlocksAttr::get(getContext(), 1)); }
+BlocksAttr SparseAttendOp::getBlocksOrTokens() { return getBlocks().value_or(BlocksAttr::get(getContext(), 1)); }
+
+//===----------------------------------------------------------------------===//
+// Names of results, for readable assembly
+//===----------------------------------------------------------------------===//
+
+void ProjectOp::getAsmResultNames(OpAsmSetValueNameFn set) { set(getOutput(), "projected"); }
+void PoolOp::getAsmResultNames(OpAsmSetValueNameFn set) { set(getOutput(), "pooled"); }
+void RouteOp::getAsmResultNames(OpAsmSetValueNameFn set) { set(getScores(), "scores"); }
+void RebinOp::getAsmResultNames(OpAsmSetValueNameFn set) { set(getOutput(), "scores"); }
+void TopKOp::getAsmResultNames(OpAsmSetValueNameFn set) { set(getSelection(), "sel"); }
+void SortOp::getAsmResultNames(OpAsmSetValueNameFn set) { set(getOutput(), "sel"); }
+void UnionOp::getAsmResultNames(OpAsmSetValueNameFn set) { set(getOutput(), "sel"); }
+void FromIndicesOp::getAsmResultNames(OpAsmSetValueNameFn set) { set(getSelection(), "sel"); }
+void ToIndicesOp::getAsmResultNames(OpAsmSetValueNameFn set) { set(getIndices(), "indices"); }
+void GatherOp::getAsmResultNames(OpAsmSetValueNameFn set) { set(getOutput(), "gathered"); }
+void MixOp::getAsmResultNames(OpAsmSetValueNameFn set) { set(getOutput(), "o"); }
+
+void SparseAttendOp::getAsmResultNames(OpAsmSetValueNameFn set) {
+  set(getOutput(), "o");
+  set(getLse(), "lse");
+}
+void MergeOp::getAsmResultNames(OpAsmSetValueNameFn set) {
+  set(getOutput(), "o");
+  set(getLse(), "lse");
+}
