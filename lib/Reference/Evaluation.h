@@ -64,7 +64,8 @@ std::string shapeText(ArrayRef<int64_t> shape);
 /// Evaluates one op of the `ssa` dialect; its operands are in `evaluation`, its results are put there.
 LogicalResult evaluateSSA(Evaluation &evaluation, Operation *op);
 
-/// Evaluates one op of any other dialect: `arith`, `math`, `tensor`, `linalg` glue. An op without a meaning here is an error.
+/// Evaluates one op of any other dialect: `arith`, `math`, `tensor`, `linalg` glue. An op without a meaning here is an
+/// error.
 LogicalResult evaluateGlue(Evaluation &evaluation, Operation *op);
 
 } // namespace mlir::ssa::reference

@@ -17,8 +17,9 @@ using namespace mlir::ssa::reference;
 LogicalResult mlir::ssa::reference::emitNotEvaluated(Operation *op, StringRef where) {
   return op->emitOpError("is not something the interpreter can evaluate")
          << (where.empty() ? "" : " ") << where
-         << (where.empty() ? "; it knows ssa, func.call, and arith, math, index, tensor and linalg on tensors and scalars"
-                           : "; it knows arith, math, index, tensor.extract, tensor.dim and scf.if there");
+         << (where.empty()
+                 ? "; it knows ssa, func.call, and arith, math, index, tensor and linalg on tensors and scalars"
+                 : "; it knows arith, math, index, tensor.extract, tensor.dim and scf.if there");
 }
 
 LogicalResult mlir::ssa::reference::emitFailure(const ScalarProgram::Failure &failure) {
@@ -29,12 +30,10 @@ LogicalResult mlir::ssa::reference::emitFailure(const ScalarProgram::Failure &fa
 // Constants
 //===----------------------------------------------------------------------===//
 
-static double toDouble(const APFloat &value) { return value.convertToDouble(); }
-
 template <typename Values>
 static void setFloats(Tensor &tensor, Values values) {
   for (auto [i, value] : llvm::enumerate(values))
-    tensor.setFloat(i, toDouble(value));
+    tensor.setFloat(i, value.convertToDouble());
 }
 
 template <typename Values>
@@ -52,46 +51,44 @@ static ElementsAttr getResourceData(DenseResourceElementsAttr resource) {
   return DenseElementsAttr::getFromRawBuffer(resource.getType(), blob->getData());
 }
 
-static LogicalResult setElements(Operation *op, Tensor &tensor, ElementsAttr attribute) {
+/// Sets all elements; false if they cannot be had.
+static bool setElements(Tensor &tensor, ElementsAttr attribute) {
   if (auto resource = dyn_cast<DenseResourceElementsAttr>(attribute)) {
     attribute = getResourceData(resource);
     if (!attribute)
-      return op->emitOpError("refers to the resource '")
-             << resource.getRawHandle().getKey() << "', whose data is missing or of another size than its type";
+      return false;
   }
   if (tensor.isFloat()) {
     auto values = attribute.tryGetValues<APFloat>();
     if (values)
-      return setFloats(tensor, *values), success();
-  } else {
-    auto values = attribute.tryGetValues<APInt>();
-    if (values)
-      return setInts(tensor, *values), success();
+      setFloats(tensor, *values);
+    return values.has_value();
   }
-  return op->emitOpError("has a value whose elements cannot be read");
+  auto values = attribute.tryGetValues<APInt>();
+  if (values)
+    setInts(tensor, *values);
+  return values.has_value();
 }
 
 FailureOr<Tensor> mlir::ssa::reference::tensorFromAttribute(Operation *op, Attribute attribute) {
   auto typed = dyn_cast<TypedAttr>(attribute);
   Type type = typed ? typed.getType() : Type(), elementType = type ? getElementTypeOrSelf(type) : Type();
-  if (!type || isa<VectorType>(type) || !Tensor::isSupported(elementType))
-    return op->emitOpError("has a value of a type that the interpreter cannot hold; it holds scalars and ranked tensors");
-  auto shaped = dyn_cast<ShapedType>(type);
-  ArrayRef<int64_t> shape = shaped ? shaped.getShape() : ArrayRef<int64_t>();
+  auto elements = dyn_cast<ElementsAttr>(attribute);
+  if (!type || isa<VectorType>(type) || !Tensor::isSupported(elementType) ||
+      (!elements && !isa<FloatAttr, IntegerAttr>(attribute)))
+    return op->emitOpError(
+        "has a value of a type that the interpreter cannot hold; it holds scalars and ranked tensors");
+  ArrayRef<int64_t> shape = elements ? elements.getShapedType().getShape() : ArrayRef<int64_t>();
   InterpreterOptions defaults;
   if (failed(Evaluation(op->getContext(), defaults).checkBytes(op, "its value", Tensor::byteSize(elementType, shape))))
     return failure();
   Tensor tensor(elementType, shape);
   if (auto value = dyn_cast<FloatAttr>(attribute))
-    tensor.setFloat(0, toDouble(value.getValue()));
+    tensor.setFloat(0, value.getValueAsDouble());
   else if (auto value = dyn_cast<IntegerAttr>(attribute))
     tensor.setInt(0, value.getValue().getSExtValue());
-  else if (auto elements = dyn_cast<ElementsAttr>(attribute)) {
-    if (failed(setElements(op, tensor, elements)))
-      return failure();
-  } else {
-    return op->emitOpError("has a value that is no number");
-  }
+  else if (!setElements(tensor, elements))
+    return op->emitOpError("has elements that cannot be read; is the data of a resource missing or of another size?");
   return tensor;
 }
 
@@ -134,8 +131,8 @@ static FailureOr<SmallVector<int64_t>> getCommonShape(Evaluation &evaluation, Op
 }
 
 /// Runs `program` on elements [begin, begin + lanes) of all operands.
-static LogicalResult runElements(const ScalarProgram &program, ArrayRef<Tensor> operands, MutableArrayRef<Tensor> results,
-                                 int64_t begin, int64_t lanes) {
+static LogicalResult runElements(const ScalarProgram &program, ArrayRef<Tensor> operands,
+                                 MutableArrayRef<Tensor> results, int64_t begin, int64_t lanes) {
   std::vector<CellArray> cells(operands.size() + results.size());
   SmallVector<const Cell *> in;
   SmallVector<Cell *> out;

@@ -6,9 +6,9 @@
 #define SSA_LIB_REFERENCE_GLUE_H
 
 #include "Evaluation.h"
-#include "ssa/Reference/ScalarProgram.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "ssa/Reference/ScalarProgram.h"
 
 namespace mlir::ssa::reference {
 

@@ -89,7 +89,8 @@ static void copyElements(MutableArrayRef<T> to, const View &toView, ArrayRef<T> 
 }
 
 /// Copies `sizes` elements; both tensors are of one element type.
-static void copyView(Tensor &to, const View &toView, const Tensor &from, const View &fromView, ArrayRef<int64_t> sizes) {
+static void copyView(Tensor &to, const View &toView, const Tensor &from, const View &fromView,
+                     ArrayRef<int64_t> sizes) {
   from.visit([&](auto elements) {
     using T = std::decay_t<decltype(elements[0])>;
     copyElements<T>(to.getMutable<T>(), toView, elements, fromView, sizes);
@@ -138,7 +139,8 @@ static LogicalResult evaluateOp(Evaluation &evaluation, tensor::DimOp op) {
   const Tensor &source = evaluation[op.getSource()];
   int64_t dim = getScalar(evaluation, op.getIndex());
   if (dim < 0 || dim >= source.getRank())
-    return op->emitOpError() << "asks for dimension " << dim << " of a tensor of shape " << shapeText(source.getShape());
+    return op->emitOpError() << "asks for dimension " << dim << " of a tensor of shape "
+                             << shapeText(source.getShape());
   return setIndex(evaluation, op, source.getDim(dim));
 }
 
@@ -254,8 +256,7 @@ static LogicalResult setReshaped(Evaluation &evaluation, Operation *op, ArrayRef
   const Tensor &source = evaluation[op->getOperand(0)];
   if (failed(checkSizes(op, shape)) || failed(evaluation.checkShape(op, 0, shape)))
     return failure();
-  if (Tensor::byteSize(source.getElementType(), shape) !=
-      Tensor::byteSize(source.getElementType(), source.getShape()))
+  if (Tensor::byteSize(source.getElementType(), shape) != Tensor::byteSize(source.getElementType(), source.getShape()))
     return op->emitOpError() << "result 0 has shape " << shapeText(shape)
                              << ", expected as many elements as its source of shape " << shapeText(source.getShape());
   evaluation.set(op->getResult(0), source.reshaped(shape));
@@ -268,8 +269,7 @@ static LogicalResult evaluateOp(Evaluation &evaluation, tensor::ExpandShapeOp op
   for (auto [d, group] : llvm::enumerate(op.getReassociationIndices())) {
     // Sizes are compared as bytes, which never overflow.
     SmallVector<int64_t> sizes = llvm::map_to_vector(group, [&](int64_t i) { return shape[i]; });
-    if (Tensor::byteSize(source.getElementType(), sizes) !=
-        Tensor::byteSize(source.getElementType(), source.getDim(d)))
+    if (Tensor::byteSize(source.getElementType(), sizes) != Tensor::byteSize(source.getElementType(), source.getDim(d)))
       return op->emitOpError() << "expands dimension " << d << " of size " << source.getDim(d) << " to "
                                << shapeText(sizes) << ", which is another size";
   }
@@ -283,7 +283,8 @@ static LogicalResult evaluateOp(Evaluation &evaluation, tensor::CollapseShapeOp 
     int64_t size = 1;
     for (int64_t d : group)
       if (llvm::MulOverflow(size, source.getDim(d), size))
-        return op->emitOpError() << "collapses sizes of " << shapeText(source.getShape()) << " to one that is too large";
+        return op->emitOpError() << "collapses sizes of " << shapeText(source.getShape())
+                                 << " to one that is too large";
     shape.push_back(size);
   }
   return setReshaped(evaluation, op, shape);
@@ -353,7 +354,8 @@ static LogicalResult fillFromIndices(Evaluation &evaluation, Operation *op, Bloc
 }
 
 static LogicalResult evaluateOp(Evaluation &evaluation, tensor::GenerateOp op) {
-  SmallVector<int64_t> shape = fillShape(cast<ShapedType>(op.getType()), getScalars(evaluation, op.getDynamicExtents()));
+  SmallVector<int64_t> shape =
+      fillShape(cast<ShapedType>(op.getType()), getScalars(evaluation, op.getDynamicExtents()));
   if (failed(checkSizes(op, shape)))
     return failure();
   FailureOr<Tensor> result = evaluation.allocate(op, 0, shape);

@@ -4,15 +4,13 @@
 
 #include "ssa/Reference/Interpreter.h"
 #include "Evaluation.h"
-#include "ssa/IR/SSA.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/IR/Verifier.h"
-#include "llvm/Config/llvm-config.h"
-#ifdef LLVM_ON_UNIX
-#include <unistd.h>
-#endif
+#include "ssa/IR/SSA.h"
+#include "ssa/Reference/ArgumentNames.h"
+#include <chrono>
 
 using namespace mlir;
 using namespace mlir::ssa::reference;
@@ -97,32 +95,15 @@ std::string mlir::ssa::reference::describeOperand(Operation *op, unsigned number
   return "operand " + std::to_string(number);
 }
 
-/// "argument 1 '%k' of @nsa"; arguments are named by their locations (see nameArguments).
-static std::string describeArgument(FunctionOpInterface function, unsigned number) {
-  std::string text = "argument " + std::to_string(number);
-  if (auto name = dyn_cast<NameLoc>(function.getArgument(number).getLoc()))
-    text += (" '%" + name.getName().getValue() + "'").str();
-  return text + " of @" + function.getName().str();
-}
-
 //===----------------------------------------------------------------------===//
 // Evaluation
 //===----------------------------------------------------------------------===//
 
-static int64_t getMachineBytes() {
-#ifdef LLVM_ON_UNIX
-  int64_t pages = sysconf(_SC_PHYS_PAGES), pageBytes = sysconf(_SC_PAGESIZE);
-  if (pages > 0 && pageBytes > 0)
-    return pages * pageBytes;
-#endif
-  return int64_t(16) << 30;
-}
-
 Evaluation::Evaluation(MLIRContext *context, const InterpreterOptions &options, unsigned depth)
     : context(context), options(options), depth(depth), maxTensorBytes(options.maxTensorBytes),
-      maxTotalBytes(getMachineBytes() / 8 * 7) {
+      maxTotalBytes(Tensor::memoryLimit() / 4 * 7) {
   if (maxTensorBytes <= 0)
-    maxTensorBytes = getMachineBytes() / 2;
+    maxTensorBytes = Tensor::memoryLimit();
 }
 
 const Tensor &Evaluation::operator[](Value v) const {
@@ -132,16 +113,15 @@ const Tensor &Evaluation::operator[](Value v) const {
 }
 
 LogicalResult Evaluation::checkBytes(Operation *op, const Twine &what, int64_t bytes) const {
+  int64_t left = std::max<int64_t>(std::min(maxTensorBytes, maxTotalBytes - Tensor::liveBytes()), 0);
+  if (bytes <= left)
+    return success();
+  InFlightDiagnostic error = op->emitOpError() << what << " needs ";
   if (bytes == std::numeric_limits<int64_t>::max())
-    return op->emitOpError() << what << " is larger than any memory";
-  if (bytes > maxTensorBytes)
-    return op->emitOpError() << what << " needs " << bytes << " bytes, but one tensor may take at most "
-                             << maxTensorBytes;
-  int64_t live = Tensor::liveBytes();
-  if (bytes > maxTotalBytes - live)
-    return op->emitOpError() << what << " needs " << bytes << " bytes, but of at most " << maxTotalBytes << " " << live
-                             << " are in use";
-  return success();
+    error << "more bytes than 64 bits count";
+  else
+    error << bytes << " bytes";
+  return error << ", but at most " << left << " can be had";
 }
 
 LogicalResult Evaluation::checkShape(Operation *op, unsigned result, ArrayRef<int64_t> shape) const {
@@ -177,7 +157,11 @@ LogicalResult Evaluation::checkResults(Operation *op) const {
 LogicalResult Evaluation::evaluateOp(Operation *op) {
   if (isa<func::CallOp>(op))
     return evaluateCall(op);
+  auto start = std::chrono::steady_clock::now();
   LogicalResult done = op->getName().getDialectNamespace() == "ssa" ? evaluateSSA(*this, op) : evaluateGlue(*this, op);
+  if (options.finished)
+    options.finished(op->getName().getStringRef(),
+                     std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   return success(succeeded(done) && succeeded(checkResults(op)));
 }
 
@@ -222,8 +206,8 @@ static LogicalResult checkArgument(FunctionOpInterface function, unsigned number
                                  << getElementTypeOrSelf(type);
   std::string mismatch = getShapeMismatch(tensor.getShape(), *wanted);
   if (!mismatch.empty())
-    return function->emitError() << describeArgument(function, number) << " has shape "
-                                 << shapeText(tensor.getShape()) << ", but its type " << type << " wants " << mismatch;
+    return function->emitError() << describeArgument(function, number) << " has shape " << shapeText(tensor.getShape())
+                                 << ", but its type " << type << " wants " << mismatch;
   return success();
 }
 

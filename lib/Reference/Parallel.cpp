@@ -45,8 +45,8 @@ private:
   std::mutex mutex;
 };
 
-/// One loop: hands out chunks in ascending order, and keeps the diagnostics of each index until it is known which of them
-/// a loop on one core would have emitted.
+/// One loop: hands out chunks in ascending order, and keeps the diagnostics of each index until it is known which of
+/// them a loop on one core would have emitted.
 class ParallelLoop {
 public:
   ParallelLoop(MLIRContext *context, Progress &progress, int64_t count, llvm::function_ref<LogicalResult(int64_t)> body)

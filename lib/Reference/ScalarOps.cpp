@@ -131,13 +131,12 @@ using Table = llvm::StringMap<Kernel>;
 // Functions of more than a line
 //===----------------------------------------------------------------------===//
 
-/// NaN if either is; of two zeros the positive one.
+/// NaN if either is; of two zeros the positive one. Selections without branches become vector code.
 static double maximum(double a, double b) {
-  if (a != a || b != b)
-    return a + b;
-  if (a == b)
-    return llvm::bit_cast<double>(llvm::bit_cast<uint64_t>(a) & llvm::bit_cast<uint64_t>(b));
-  return a > b ? a : b;
+  uint64_t bitsOfEqual = llvm::bit_cast<uint64_t>(a) & llvm::bit_cast<uint64_t>(b);
+  double larger = a > b ? a : b;
+  larger = a == b ? llvm::bit_cast<double>(bitsOfEqual) : larger;
+  return a != a ? a : larger;
 }
 
 static double minimum(double a, double b) { return -maximum(-a, -b); }
@@ -320,6 +319,7 @@ Kernel mlir::ssa::reference::getSelectKernel() {
 
 static Kernel getCompareKernel(arith::CmpFPredicate predicate) {
   using P = arith::CmpFPredicate;
+  // clang-format off
   switch (predicate) {
   case P::AlwaysFalse: return lift([](F, F) { return false; });
   case P::OEQ: return lift([](F a, F b) { return a == b; });
@@ -338,11 +338,13 @@ static Kernel getCompareKernel(arith::CmpFPredicate predicate) {
   case P::UNO: return lift([](F a, F b) { return a != a || b != b; });
   case P::AlwaysTrue: return lift([](F, F) { return true; });
   }
+  // clang-format on
   return nullptr;
 }
 
 static Kernel getCompareKernel(arith::CmpIPredicate predicate) {
   using P = arith::CmpIPredicate;
+  // clang-format off
   switch (predicate) {
   case P::eq: return lift([](S a, S b) { return a == b; });
   case P::ne: return lift([](S a, S b) { return a != b; });
@@ -355,6 +357,7 @@ static Kernel getCompareKernel(arith::CmpIPredicate predicate) {
   case P::ugt: return lift([](U a, U b) { return a > b; });
   case P::uge: return lift([](U a, U b) { return a >= b; });
   }
+  // clang-format on
   return nullptr;
 }
 
@@ -407,8 +410,9 @@ Kernel mlir::ssa::reference::getScalarKernel(Operation *op, unsigned number) {
   if (auto compare = dyn_cast<arith::CmpIOp>(op))
     return getCompareKernel(compare.getPredicate());
   if (auto compare = dyn_cast<index::CmpOp>(op))
-    return getCompareKernel(static_cast<arith::CmpIPredicate>(arith::symbolizeCmpIPredicate(
-        index::stringifyIndexCmpPredicate(compare.getPred())).value_or(arith::CmpIPredicate::eq)));
+    return getCompareKernel(static_cast<arith::CmpIPredicate>(
+        arith::symbolizeCmpIPredicate(index::stringifyIndexCmpPredicate(compare.getPred()))
+            .value_or(arith::CmpIPredicate::eq)));
   if (isa<arith::BitcastOp>(op))
     return getBitcastKernel(in, out);
   if (isa<arith::TruncFOp>(op) && isa<FloatType>(out))

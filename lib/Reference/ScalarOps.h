@@ -5,8 +5,8 @@
 #ifndef SSA_LIB_REFERENCE_SCALAROPS_H
 #define SSA_LIB_REFERENCE_SCALAROPS_H
 
-#include "ssa/Reference/ScalarProgram.h"
 #include "mlir/IR/Operation.h"
+#include "ssa/Reference/ScalarProgram.h"
 #include <functional>
 #include <string>
 

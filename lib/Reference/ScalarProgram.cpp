@@ -136,8 +136,8 @@ unsigned ScalarProgram::Compiler::addStep(Operation *op, Kernel kernel, ArrayRef
                                           ArrayRef<unsigned> inBits, unsigned outBits, unsigned mask) {
   code.slots.push_back({Code::Slot::Scratch, code.numScratch++});
   unsigned out = code.slots.size() - 1;
-  code.steps.push_back({op, std::move(kernel), SmallVector<unsigned, 3>(in), SmallVector<unsigned, 3>(inBits), out,
-                        outBits, mask});
+  code.steps.push_back(
+      {op, std::move(kernel), SmallVector<unsigned, 3>(in), SmallVector<unsigned, 3>(inBits), out, outBits, mask});
   return out;
 }
 
@@ -186,7 +186,7 @@ FailureOr<Tensor> ScalarProgram::Compiler::tensorOf(Operation *op, Value value) 
     return tensorFromAttribute(value.getDefiningOp(), constant);
   Tensor tensor = outside(value);
   if (!tensor)
-    return op->emitOpError("reads a tensor that has not been computed");
+    return op->emitOpError("reads a value that has not been computed");
   return tensor;
 }
 
@@ -219,8 +219,8 @@ LogicalResult ScalarProgram::Compiler::compileOp(Operation *op, unsigned firstIn
 
 LogicalResult ScalarProgram::Compiler::compileTable(Operation *op, unsigned mask) {
   auto truncate = dyn_cast<arith::TruncFOp>(op);
-  if (truncate && truncate.getRoundingmode().value_or(arith::RoundingMode::to_nearest_even) !=
-                      arith::RoundingMode::to_nearest_even)
+  if (truncate &&
+      truncate.getRoundingmode().value_or(arith::RoundingMode::to_nearest_even) != arith::RoundingMode::to_nearest_even)
     return op->emitOpError("rounds in a way the interpreter does not know; it knows 'to_nearest_even'");
   FailureOr<SmallVector<unsigned>> in = slotsOf(op, op->getOperands());
   if (failed(in))

@@ -5,10 +5,14 @@
 #include "ssa/Reference/Tensor.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/bit.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/MathExtras.h"
 #include <atomic>
 #include <cmath>
 #include <limits>
+#ifdef LLVM_ON_UNIX
+#include <unistd.h>
+#endif
 
 using namespace mlir;
 using namespace mlir::ssa::reference;
@@ -92,8 +96,8 @@ static int64_t elementBytes(Type type) {
 static Tensor::Storage makeStorage(Type type, int64_t count) {
   bool narrow = elementBytes(type) == 4;
   if (isa<FloatType>(type))
-    return narrow ? Tensor::Storage(std::vector<float>(count)) : Tensor::Storage(std::vector<double>(count));
-  return narrow ? Tensor::Storage(std::vector<int32_t>(count)) : Tensor::Storage(std::vector<int64_t>(count));
+    return narrow ? Tensor::Storage(Tensor::Elements<float>(count)) : Tensor::Storage(Tensor::Elements<double>(count));
+  return narrow ? Tensor::Storage(Tensor::Elements<int32_t>(count)) : Tensor::Storage(Tensor::Elements<int64_t>(count));
 }
 
 bool Tensor::isSupported(Type elementType) {
@@ -118,6 +122,15 @@ int64_t Tensor::byteSize(Type elementType, ArrayRef<int64_t> shape) {
     if (llvm::MulOverflow(bytes, size, bytes))
       return tooLarge;
   return bytes;
+}
+
+int64_t Tensor::memoryLimit() {
+#ifdef LLVM_ON_UNIX
+  int64_t pages = sysconf(_SC_PHYS_PAGES), pageBytes = sysconf(_SC_PAGESIZE);
+  if (pages > 0 && pageBytes > 0)
+    return pages / 2 * pageBytes;
+#endif
+  return int64_t(8) << 30;
 }
 
 int64_t Tensor::liveBytes() { return liveTensorBytes; }
@@ -165,7 +178,7 @@ void Tensor::setFloat(int64_t index, double value) {
   if (!isFloat())
     return setInt(index, toInteger(value));
   value = rounding(value);
-  if (auto *narrow = std::get_if<std::vector<float>>(storage.get()))
+  if (auto *narrow = std::get_if<Elements<float>>(storage.get()))
     (*narrow)[index] = static_cast<float>(value);
   else
     getMutable<double>()[index] = value;
@@ -176,7 +189,7 @@ void Tensor::setInt(int64_t index, int64_t value) {
     return setFloat(index, static_cast<double>(value));
   unsigned width = elementType.isIndex() ? 64 : elementType.getIntOrFloatBitWidth();
   value = width == 1 ? value & 1 : llvm::SignExtend64(value, width);
-  if (auto *narrow = std::get_if<std::vector<int32_t>>(storage.get()))
+  if (auto *narrow = std::get_if<Elements<int32_t>>(storage.get()))
     (*narrow)[index] = static_cast<int32_t>(value);
   else
     getMutable<int64_t>()[index] = value;

@@ -2,57 +2,91 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Emit.h"
 #include "ssa/InitAll.h"
+#include "ssa/Version.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
-static constexpr llvm::StringLiteral helpText = R"(ssa-opt: check, simplify and transform sparse attention written in the ssa dialect
+static constexpr llvm::StringLiteral helpText =
+    R"(ssa-opt checks, simplifies and transforms sparse attention written in the ssa dialect.
 
-usage: ssa-opt [FILE] [options]      reads FILE (or standard input), writes IR to standard output
+Usage: ssa-opt [FILE] [options]
 
-Checking
-  ssa-opt pattern.mlir               parse and verify; print the result
-  --verify-diagnostics               check 'expected-error' comments of a test
-  --split-input-file                 treat parts between '// -----' as files of their own
+Reads FILE (standard input if there is none), checks it, and writes it to standard output.
 
-Transforming
-  --ssa-optimize                     local folds, common subexpressions, sizes from arguments
-  --canonicalize, --cse, ..          any pass of MLIR
-  --pass-pipeline='builtin.module(ssa-optimize)'
-                                     several passes in a given order
+  ssa-opt pattern.mlir                  is it right? errors say what was found and expected
+  ssa-opt pattern.mlir --ssa-optimize   the same, simpler
+  ssa-opt pattern.mlir --emit=bundle --chip=sm_90a -o pattern.json
+
+Compiling
+  --emit=bundle                 PTX and launch plans in one file; or ptx, plan, mlir, llvm, cubin
+  --chip=sm_90a,sm_100a         for these chips; sm_100a if none is named
+
+Pipelines
+  --ssa-optimize                local folds, common subexpressions, sizes from arguments
+  --ssa-to-kernels              kernels for the module's target, and functions that launch them
+  --pass-pipeline='builtin.module(canonicalize,cse)'
+                                several passes, in this order
+  --canonicalize, --cse         any pass by its name, those of MLIR too
+
+Input
+  --split-input-file            parts between lines '// -----' are files of their own
+  --allow-unregistered-dialect  take ops that nobody defines
+  --verify-diagnostics          check errors against 'expected-error' comments, for tests
 
 Output
-  -o FILE                            write there
-  --emit-bytecode                    write bytecode, which is smaller and reads faster
-  --mlir-print-op-generic            print the generic form
-  --mlir-print-ir-after-all          print the IR after each pass
-  --mlir-timing                      show where the time goes
+  -o FILE                       write there
+  --emit-bytecode               write bytecode, which is smaller and faster to read
+  --mlir-print-op-generic       print the generic form, with all there is
+  --mlir-print-ir-after-all     print what each pass makes, to standard error
+  --mlir-timing                 tell where the time goes
 
 More
-  --help-all                         all options and passes, MLIR's included
-  --show-dialects                    all dialects that can be read
-  --version                          the version of LLVM it stands on
+  --show-dialects               the dialects that can be read
+  --help-all                    all options and all passes
+  --version                     versions of ssa-opt and LLVM
 
-To run a pattern see ssa-run --help. The ops: docs of the dialect (build target ssa-doc).
+To run a pattern: ssa-run --help
 )";
 
-int main(int argc, char **argv) {
-  // MLIR's own help lists some hundreds of passes; a newcomer wants the few that matter here.
-  for (int i = 1; i < argc; ++i) {
-    StringRef arg(argv[i]);
-    if (arg == "--help" || arg == "-help" || arg == "-h") {
+/// MLIR's own help lists a thousand lines; a newcomer wants the few that matter here. True if this was all to do.
+static bool printHelp(int argc, char **argv) {
+  static char help[] = "--help";
+  for (char *&arg : MutableArrayRef(argv + 1, argc - 1)) {
+    if (StringRef(arg) == "--help" || StringRef(arg) == "-help" || StringRef(arg) == "-h") {
       llvm::outs() << helpText;
-      return 0;
+      return true;
     }
-    static char help[] = "--help";
-    if (arg == "--help-all" || arg == "-help-all")
-      argv[i] = help;
+    if (StringRef(arg) == "--help-all" || StringRef(arg) == "-help-all")
+      arg = help;
   }
+  return false;
+}
+
+int main(int argc, char **argv) {
+  if (printHelp(argc, argv))
+    return 0;
+  llvm::InitLLVM init(argc, argv);
+  llvm::cl::SetVersionPrinter(
+      [](raw_ostream &os) { os << "ssa-opt " << SSA_VERSION_STRING << " (LLVM " << LLVM_VERSION_STRING << ")\n"; });
   DialectRegistry registry;
   ssa::registerAllDialects(registry);
   ssa::registerAllPasses();
-  return asMainReturnCode(MlirOptMain(argc, argv, "ssa-opt: the compiler for sparse attention\n", registry));
+  auto [input, output] =
+      registerAndParseCLIOptions(argc, argv, "ssa-opt: checks and transforms sparse attention\n", registry);
+  // Not by opening it: what comes through a pipe can be read once.
+  if (std::error_code error = llvm::sys::fs::access(input, llvm::sys::fs::AccessMode::Exist); error && input != "-") {
+    llvm::errs() << "ssa-opt: error: cannot read '" << input << "': " << error.message() << "\n";
+    return 1;
+  }
+  if (std::optional<LogicalResult> emitted = ssa::runEmission(input, output, registry))
+    return asMainReturnCode(*emitted);
+  return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
 }

@@ -2,22 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// mlir-opt --load-dialect-plugin=libSSAPlugin.so --load-pass-plugin=libSSAPlugin.so
+// mlir-opt --load-dialect-plugin=libSSAPlugin.so --load-pass-plugin=libSSAPlugin.so \
+//   --pass-pipeline='builtin.module(ssa-optimize)'
 //
 //===----------------------------------------------------------------------===//
 
 #include "ssa/InitAll.h"
-#include "ssa/IR/SSA.h"
-#include "ssa/Transforms/Passes.h"
+#include "ssa/Version.h"
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"
-#include "llvm/Config/llvm-config.h"
 
-extern "C" LLVM_ATTRIBUTE_WEAK mlir::DialectPluginLibraryInfo mlirGetDialectPluginInfo() {
-  return {MLIR_PLUGIN_API_VERSION, "SSA", LLVM_VERSION_STRING,
-          [](mlir::DialectRegistry *registry) { registry->insert<mlir::ssa::SSADialect>(); }};
+extern "C" LLVM_ATTRIBUTE_VISIBILITY_DEFAULT mlir::DialectPluginLibraryInfo mlirGetDialectPluginInfo() {
+  return {MLIR_PLUGIN_API_VERSION, "SSA", SSA_VERSION_STRING,
+          [](mlir::DialectRegistry *registry) { mlir::ssa::registerDialects(*registry); }};
 }
 
-extern "C" LLVM_ATTRIBUTE_WEAK mlir::PassPluginLibraryInfo mlirGetPassPluginInfo() {
-  return {MLIR_PLUGIN_API_VERSION, "SSA", LLVM_VERSION_STRING, [] { mlir::ssa::registerSSAPipelines(); }};
+extern "C" LLVM_ATTRIBUTE_VISIBILITY_DEFAULT mlir::PassPluginLibraryInfo mlirGetPassPluginInfo() {
+  return {MLIR_PLUGIN_API_VERSION, "SSA", SSA_VERSION_STRING, [] { mlir::ssa::registerPasses(); }};
 }

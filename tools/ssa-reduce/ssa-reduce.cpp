@@ -2,14 +2,115 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "ssa/IR/SSA.h"
 #include "ssa/InitAll.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Reducer/ReductionPatternInterface.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+static constexpr llvm::StringLiteral helpText =
+    R"(ssa-reduce makes a file that shows a fault smaller, as long as it shows the fault.
+
+Usage: ssa-reduce FILE PASS [-o FILE]
+
+A script decides: it is run with the name of a candidate, and exits with 1 if the candidate still
+shows the fault, with 0 if it does not. For a message of ssa-run:
+
+  #!/bin/sh
+  ! ssa-run "$1" --entry=main --in randn:4,zeros:4 2>&1 | grep -q 'by zero'
+
+Passes
+  --reduction-tree='traversal-mode=0 test=SCRIPT'
+                         remove functions and ops; ops of ssa give way to an operand, or to empty tensors
+  --opt-reduction-pass='opt-pass=PASS test=SCRIPT'
+                         run a pass, such as canonicalize or symbol-dce, if the fault stays
+
+More
+  --help-all             all options
+)";
+
+//===----------------------------------------------------------------------===//
+// Patterns
+//===----------------------------------------------------------------------===//
+
+static bool canBeEmpty(Type type) { return isa<RankedTensorType, ssa::SelectionType>(type); }
+
+/// A tensor or selection like `result`, of those sizes, that nothing has been computed for.
+static Value makeEmpty(OpBuilder &b, OpResult result, ArrayRef<OpFoldResult> sizes) {
+  Location loc = result.getLoc();
+  auto shaped = cast<ShapedType>(result.getType());
+  SmallVector<Value> dynamicSizes;
+  for (auto [size, isDynamic] : llvm::zip_equal(sizes, llvm::map_range(shaped.getShape(), ShapedType::isDynamic)))
+    if (isDynamic)
+      dynamicSizes.push_back(getValueOrCreateConstantIndexOp(b, loc, size));
+  Value empty = tensor::EmptyOp::create(b, loc, shaped.getShape(), shaped.getElementType(), dynamicSizes);
+  auto type = dyn_cast<ssa::SelectionType>(result.getType());
+  if (!type)
+    return empty;
+  auto unsortedType = ssa::SelectionType::get(b.getContext(), type.getShape(), type.getKeyBlock(), type.getQueryBlock(),
+                                              /*sorted=*/false);
+  Value selection = ssa::FromIndicesOp::create(b, loc, unsortedType, empty);
+  return type.getSorted() ? Value(ssa::SortOp::create(b, loc, type, selection)) : selection;
+}
+
+namespace {
+/// An op of the dialect gives way to its operands, or to empty tensors.
+struct ReplaceOp : RewritePattern {
+  explicit ReplaceOp(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const final {
+    if (!isa_and_nonnull<ssa::SSADialect>(op->getDialect()) || op->use_empty() ||
+        !llvm::all_of(op->getResultTypes(), canBeEmpty))
+      return failure();
+    // What an empty selection is made of stays.
+    Operation *first = op->getNumOperands() ? op->getOperand(0).getDefiningOp() : nullptr;
+    if (isa<ssa::SortOp, ssa::FromIndicesOp>(op) && isa_and_nonnull<tensor::EmptyOp, ssa::FromIndicesOp>(first))
+      return failure();
+    ReifiedRankedShapedTypeDims sizes;
+    if (failed(reifyResultShapes(rewriter, op, sizes)))
+      return failure();
+    SmallVector<Value> values;
+    for (auto [result, resultSizes] : llvm::zip_equal(op->getResults(), sizes)) {
+      auto same = llvm::find_if(op->getOperands(), [&](Value v) { return v.getType() == result.getType(); });
+      values.push_back(same != op->operand_end() ? *same : makeEmpty(rewriter, result, resultSizes));
+    }
+    rewriter.replaceOp(op, values);
+    return success();
+  }
+};
+
+struct SSAReductionInterface : DialectReductionPatternInterface {
+  explicit SSAReductionInterface(Dialect *dialect) : DialectReductionPatternInterface(dialect) {}
+  void populateReductionPatterns(RewritePatternSet &patterns) const final { patterns.add<ReplaceOp>(patterns.getContext()); }
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Program
+//===----------------------------------------------------------------------===//
 
 int main(int argc, char **argv) {
-  mlir::DialectRegistry registry;
-  mlir::ssa::registerAllDialects(registry);
-  mlir::ssa::registerAllPasses();
-  mlir::MLIRContext context(registry);
-  return failed(mlir::mlirReduceMain(argc, argv, context));
+  static char help[] = "--help";
+  for (char *&arg : MutableArrayRef(argv + 1, argc - 1)) {
+    if (StringRef(arg) == "--help" || StringRef(arg) == "-help" || StringRef(arg) == "-h") {
+      llvm::outs() << helpText;
+      return 0;
+    }
+    if (StringRef(arg) == "--help-all" || StringRef(arg) == "-help-all")
+      arg = help;
+  }
+  DialectRegistry registry;
+  ssa::registerAllDialects(registry);
+  registry.addExtension(+[](MLIRContext *context, ssa::SSADialect *dialect) {
+    dialect->addInterfaces<SSAReductionInterface>();
+    context->loadDialect<arith::ArithDialect, tensor::TensorDialect>();
+  });
+  ssa::registerAllPasses();
+  MLIRContext context(registry);
+  return failed(mlirReduceMain(argc, argv, context));
 }

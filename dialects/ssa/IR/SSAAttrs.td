@@ -16,9 +16,11 @@ class SSA_Attr<string name, string mnemo> : AttrDef<SSA_Dialect, name> {
 def SSA_BlocksAttr : SSA_Attr<"Blocks", "blocks"> {
   let summary = "a division of the keys into blocks";
   let description = [{
-    Block `j` covers the tokens `j*stride+offset .. j*stride+offset+size-1` that exist. `stride` defaults to `size`, `offset` to 0;
-    `0 < stride <= size` and `-size < offset <= 0`. With `stride == size` there are `ceil((N-offset)/size)` blocks, none when
-    `N = 0`; with `stride < size` only whole ones, `max(floor((N-offset-size)/stride)+1, 0)`.
+    Block `j` covers the tokens `j*stride+offset .. j*stride+offset+size-1` that exist. `stride` defaults to `size`, `offset` to 0.
+    With `stride == size` there are `ceil((N-offset)/size)` blocks, none when `N = 0`; with `stride < size` only whole ones,
+    `max(floor((N-offset-size)/stride)+1, 0)`.
+
+    - C1 `size` is in 1 .. 2^31-1; C2 `stride` is in 1 .. `size`; C3 `offset` is in 1-`size` .. 0.
 
     Example: `#ssa.blocks<64>`, `#ssa.blocks<32, stride = 16>`, `#ssa.blocks<8, stride = 4, offset = -4>`.
   }];
@@ -42,12 +44,87 @@ def SSA_MaskAttr : SSA_Attr<"Mask", "mask"> {
   let summary = "which keys a query may see";
   let description = [{
     Key `n` is allowed to a query at position `p` iff (not `causal` or `n <= p`) and (no `window`, or `p-n < window` and, if
-    not causal, `n-p < window`, or `n < sink`). A window counts the query itself. `sink` counts tokens and needs a window.
+    not causal, `n-p < window`, or `n < sink`). A window counts the query itself. `sink` counts tokens.
+
+    - C1 `window` is in 1 .. 2^31-1; C2 `sink` is in 0 .. 2^31-1; C3 a `sink` needs a `window`; C4 a mask is `causal` or has a
+      `window`.
 
     Example: `#ssa.mask<causal>`, `#ssa.mask<causal, window = 512, sink = 4>`, `#ssa.mask<window = 512>`.
   }];
   // A window of 0 is none; the assembly refuses to write it.
   let parameters = (ins "bool":$causal, "int64_t":$window, "int64_t":$sink);
+}
+
+def SSA_TargetAttr : SSA_Attr<"Target", "target"> {
+  let summary = "the chip that kernels are made for";
+  let description = [{
+    Names one row of the table of known chips (`lib/ssa/IR/SSATarget.cpp`), in NVIDIA's spelling. Passes ask it what the chip can
+    do and never look at the name. A name with `a` means this chip only, with `f` its family, without a letter all later
+    chips: then only what all of them can do is used.
+
+    A module says its target by the attribute `ssa.target`; the pass `ssa-attach-target` sets it.
+
+    Example: `#ssa.target<sm_90a>`.
+  }];
+  let parameters = (ins StringRefParameter<"name of the chip">:$chip);
+  let extraClassDeclaration = [{
+    /// Names of all known chips, separated by commas.
+    static std::string knownChips();
+    /// All known chips.
+    static std::vector<TargetAttr> getAll(MLIRContext *context);
+    static bool isKnown(StringRef chip);
+    /// The chip that is meant where none is named.
+    static StringRef defaultChip() { return "sm_100a"; }
+    /// The attribute of modules that holds a target.
+    static StringRef attrName() { return "ssa.target"; }
+    /// The target of the module around `op`, if it has one.
+    static TargetAttr of(Operation *op);
+
+    /// Major and minor number of the compute capability, as 10 * major + minor.
+    unsigned computeCapability() const;
+    /// The lowest version of PTX that knows the chip, as 10 * major + minor.
+    unsigned lowestPTXVersion() const;
+    /// The version of PTX that is emitted for it.
+    unsigned ptxVersion() const;
+
+    /// The most shared memory of a block, static and dynamic.
+    int64_t sharedMemoryBytes() const;
+    /// Shared memory of a multiprocessor. A block takes 1024 bytes of it besides what it asks for.
+    int64_t sharedMemoryBytesPerSM() const;
+    /// 32-bit registers of a multiprocessor. A thread has at most 255.
+    int64_t registersPerSM() const;
+    int64_t threadsPerSM() const;
+    /// Multiprocessors of a typical product.
+    int64_t numSMs() const;
+    /// Bytes of second-level cache of a typical product.
+    int64_t l2Bytes() const;
+
+    /// `mma.sync` on f16, bf16, tf32 and integers; `ldmatrix`.
+    bool hasMMASync() const;
+    /// `mma.sync` on fp8, and conversions to fp8.
+    bool hasMMASyncFP8() const;
+    /// `mma.sync` with block scales (mxf8, mxf4, nvf4).
+    bool hasMMASyncBlockScale() const;
+    /// `cp.async` of 4 to 16 bytes, mbarriers.
+    bool hasCpAsync() const;
+    /// Bulk and tensor copies (`cp.async.bulk`), mbarriers that count bytes, `elect`, `stmatrix`.
+    bool hasTMA() const;
+    /// Tensor copies that gather 4 rows, into the block's own memory.
+    bool hasTMAGather4() const;
+    /// The same into the memory of a cluster, and scatter.
+    bool hasTMAScatter4() const;
+    bool hasWGMMA() const;
+    bool hasTCGen05() const;
+    bool hasSetMaxRegister() const;
+    /// Clusters of blocks, with access to each other's shared memory.
+    bool hasClusters() const;
+    /// Arithmetic on pairs of f32, maximum of three, 256-bit accesses.
+    bool hasF32x2() const;
+    /// `redux.sync` on f32.
+    bool hasReduxF32() const;
+    /// `ldmatrix` that transposes bytes; `mma.sync` on mixtures of fp8, fp6, fp4.
+    bool hasLdMatrixB8() const;
+  }];
 }
 
 class SSA_Enum<string name, string about, list<I32EnumAttrCase> cases> : I32EnumAttr<name, about, cases> {

@@ -20,10 +20,14 @@ def SSA_Dialect : Dialect {
     `p(m) = m + N - M`.
 
     Rules of an op are numbered: I for inputs, C for constraints between them. Runtime sizes that an op equates are checked
-    when it runs.
+    when it runs. Rules of all ops:
+
+    - C1 there is no attribute without a dialect prefix that the op does not define; C2 every size, and `B` times heads, is below 2^31;
+      C3 heads, head dims and ranks are static and at least 1; widths of lists are static.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     void registerAttributes();
     void registerTypes();

@@ -55,8 +55,8 @@ def SSA_ProjectOp : SSA_Op<"project", [NoMemoryEffect]> {
     `output[b,h,n,:] = input[b,h,n,:] @ weight[h]`: the small router of low-rank routing. Either operand may have one head, which
     serves all heads of the other.
 
-    - I1 `input`: `BxHxNxD`; I2 `weight`: `HxDxR`, `D` up to 16384.
-    - C1 heads are equal, or one of them is 1; C2 both have the same `D`; C3 `output` is `BxHxNxR`.
+    - I1 `input`: `BxHxNxD`; I2 `weight`: `HxDxR`.
+    - C1 heads are equal, or one of them is 1; C2 both have the same `D`; C3 it is at most 16384; C4 `output` is `BxHxNxR`.
 
     Example:
     ```mlir
@@ -85,7 +85,8 @@ def SSA_PoolOp : SSA_Op<"pool", [NoMemoryEffect]> {
   let arguments = (ins SSA_PoolKindAttr:$kind, SSA_ScaledRows:$input /*pool_i1*/, Optional<SSA_PerRow>:$scales /*pool_i2*/,
       SSA_BlocksAttr:$blocks);
   let results = (outs SSA_ScaledRows:$output);
-  let assemblyFormat = [{ `` $kind $input (`scales` $scales^)? `` custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs")
+  let assemblyFormat = [{ custom<Word>($kind) $input `` custom<Clause>($scales, "Clause::scales") ``
+    custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs")
     `:` type(operands) `->` type(results) }];
 }
 
@@ -110,7 +111,8 @@ def SSA_RouteOp : SSA_Op<"route", [AttrSizedOperandSegments, NoMemoryEffect]> {
       I5 `queries`: rank 4; I6 `weights`: `BxHqxMq`; I7 `scales`: `BxHkxNb`; I8 `within`.
     - C1 `Hq % Hk == 0`; C2 equal `D`, equal `B`; C3 `key_max` stands exactly with `bound` and matches `key`; C4 shapes of
       `weights` and `scales`; C5 `query_block >= 1`, and `queries` when it is above 1, `Mq = ceil(M/query_block)`;
-      C6 `tokens` when `blocks` are not single tokens and there is a mask or a region; C7 `scale` is finite;
+      C6 `tokens` when `blocks` are not single tokens and there is a mask or a region; `key` has at most as many rows as they make
+      blocks; C7 `scale` is finite;
       C8 the result is `BxGxMqxNb`, `Hq % G == 0`, `G = Hq` with `reduce = none`; C9 `within` is `sorted`, has the heads `G`, a
       `query_block` that is a multiple of the op's and a `key_block` that is a multiple of the size of `blocks`, which neither overlap
       nor are shifted, and the result's last dimension is `Kc*key_block/size`; C10 the region.
@@ -124,7 +126,7 @@ def SSA_RouteOp : SSA_Op<"route", [AttrSizedOperandSegments, NoMemoryEffect]> {
   let arguments = (ins SSA_ScaledRows:$query /*route_i1*/, SSA_ScaledRows:$key /*route_i2*/,
       Optional<SSA_ScaledRows>:$key_max /*route_i3*/, Optional<SSA_ShapeOf>:$tokens /*route_i4*/,
       Optional<SSA_ShapeOf>:$queries /*route_i5*/, Optional<SSA_PerRow>:$weights /*route_i6*/,
-      Optional<SSA_PerRow>:$scales /*route_i7*/, Optional<SSA_SelectionType>:$within /*route_i8*/, UnitAttr:$bound,
+      Optional<SSA_PerRow>:$scales /*route_i7*/, Optional<SSA_Selection>:$within /*route_i8*/, UnitAttr:$bound,
       OptionalAttr<F64Attr>:$scale, OptionalAttr<SSA_BlocksAttr>:$blocks, SSA_I64<"1">:$query_block, OptionalAttr<SSA_MaskAttr>:$mask,
       DefaultValuedAttr<SSA_VisibilityAttr, "::mlir::ssa::Visibility::complete">:$visible,
       DefaultValuedAttr<SSA_NormalizationAttr, "::mlir::ssa::Normalization::none">:$normalize,
@@ -132,8 +134,10 @@ def SSA_RouteOp : SSA_Op<"route", [AttrSizedOperandSegments, NoMemoryEffect]> {
   let results = (outs SSA_Scores:$scores);
   let regions = (region MaxSizedRegion<1>:$score);
   let assemblyFormat = [{
-    (`bound` $bound^)? $query `,` $key (`,` $key_max^)? (`of` $tokens^)? (`for` $queries^)? (`weights` $weights^)? (`scales` $scales^)?
-    (`within` $within^)? `` custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs") `` custom<Score>($score, "2")
+    (`bound` $bound^)? $query `,` $key `` custom<Another>($key_max) `` custom<Clause>($tokens, "Clause::of")
+    `` custom<Clause>($queries, "Clause::queries") `` custom<Clause>($weights, "Clause::weights")
+    `` custom<Clause>($scales, "Clause::scales") `` custom<Clause>($within, "Clause::within")
+    `` custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs") `` custom<Score>($score, "getOperationName()", "2")
     `:` type(operands) `->` type(results) }];
   let hasCanonicalizeMethod = 1;
   let extraClassDeclaration = [{
@@ -151,7 +155,8 @@ def SSA_RebinOp : SSA_Op<"rebin", [NoMemoryEffect]> {
 
     - I1 `input`: `BxGxMqxNb`; I2 `tokens`: rank 4.
     - C1 the kind is `sum` or `max`; C2 `stride` divides `l` and `L`, `to` does not overlap, no offsets; C3 `query_block >= 1`;
-      C4 `output` is `BxGxceil(Mq/query_block)xNb`, `Nb` the number of blocks of `to`; C5 equal `B`.
+      C4 `output` is `BxGxceil(Mq/query_block)xNb`, `Nb` the number of blocks of `to`; C5 equal `B`;
+      C6 `input` has at most as many columns as `tokens` make blocks of `from`.
 
     Example:
     ```mlir
@@ -162,7 +167,7 @@ def SSA_RebinOp : SSA_Op<"rebin", [NoMemoryEffect]> {
   let arguments = (ins SSA_ReductionAttr:$kind, SSA_Scores:$input /*rebin_i1*/, SSA_ShapeOf:$tokens /*rebin_i2*/,
       SSA_BlocksAttr:$from, SSA_BlocksAttr:$to, SSA_I64<"1">:$query_block);
   let results = (outs SSA_Scores:$output);
-  let assemblyFormat = [{ `` $kind $input `of` $tokens `` custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs")
+  let assemblyFormat = [{ custom<Word>($kind) $input `of` $tokens `` custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs")
     `:` type(operands) `->` type(results) }];
 }
 
@@ -186,7 +191,8 @@ def SSA_TopKOp : SSA_Op<"topk", [AttrSizedOperandSegments, NoMemoryEffect]> {
     - C1 `queries` when `query_block > 1`; C2 `init_blocks` and `local_blocks` are not negative;
       C3 `init_blocks + local_blocks + ceil((query_block-1)/key_block) <= K` where any is forced; C4 `K <= 4096`; C5 `top_p` is
       in 0 .. 1, `threshold` finite; C6 the result is `sorted` and has the `B`, `G`, `Mq` of `scores`; C7 `within` is `sorted`, has the
-      same heads, a `query_block` and a `key_block` that are multiples of the result's, and `Nb = Kc*key_block(within)/key_block`.
+      same heads, a `query_block` and a `key_block` that are multiples of the result's, and `Nb = Kc*key_block(within)/key_block`;
+      C8 without it `Nb` is at most the number of blocks of `tokens`.
 
     Example:
     ```mlir
@@ -195,11 +201,11 @@ def SSA_TopKOp : SSA_Op<"topk", [AttrSizedOperandSegments, NoMemoryEffect]> {
     ```
   }];
   let arguments = (ins SSA_Scores:$scores /*topk_i1*/, SSA_ShapeOf:$tokens /*topk_i2*/, Optional<SSA_ShapeOf>:$queries /*topk_i3*/,
-      Optional<SSA_SelectionType>:$within /*topk_i4*/, OptionalAttr<SSA_MaskAttr>:$mask, SSA_I64<"0">:$init_blocks,
+      Optional<SSA_Selection>:$within /*topk_i4*/, OptionalAttr<SSA_MaskAttr>:$mask, SSA_I64<"0">:$init_blocks,
       SSA_I64<"0">:$local_blocks, OptionalAttr<F64Attr>:$top_p, OptionalAttr<F64Attr>:$threshold);
-  let results = (outs SSA_SelectionType:$selection);
-  let assemblyFormat = [{ $scores `of` $tokens (`for` $queries^)? (`within` $within^)? ``
-    custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs") `:` type(operands) `->` type(results) }];
+  let results = (outs SSA_Selection:$selection);
+  let assemblyFormat = [{ $scores `of` $tokens `` custom<Clause>($queries, "Clause::queries")
+    `` custom<Clause>($within, "Clause::within") `` custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs") `:` type(operands) `->` type(results) }];
 }
 
 def SSA_SortOp : SSA_Op<"sort", [Pure]> {
@@ -215,8 +221,8 @@ def SSA_SortOp : SSA_Op<"sort", [Pure]> {
     %b = ssa.sort %a : !ssa.selection<1x2x?x16, key_block = 64> -> !ssa.selection<1x2x?x16, key_block = 64, sorted>
     ```
   }];
-  let arguments = (ins SSA_SelectionType:$input /*sort_i1*/);
-  let results = (outs SSA_SelectionType:$output);
+  let arguments = (ins SSA_Selection:$input /*sort_i1*/);
+  let results = (outs SSA_Selection:$output);
   let assemblyFormat = "$input attr-dict `:` type(operands) `->` type(results)";
   let hasFolder = 1;
   let hasCanonicalizeMethod = 1;
@@ -235,8 +241,8 @@ def SSA_UnionOp : SSA_Op<"union", [Pure]> {
         -> !ssa.selection<1x2x?x20, key_block = 64, sorted>
     ```
   }];
-  let arguments = (ins SSA_SelectionType:$lhs /*union_i1*/, SSA_SelectionType:$rhs /*union_i2*/);
-  let results = (outs SSA_SelectionType:$output);
+  let arguments = (ins SSA_Selection:$lhs /*union_i1*/, SSA_Selection:$rhs /*union_i2*/);
+  let results = (outs SSA_Selection:$output);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type(operands) `->` type(results)";
   let hasCanonicalizeMethod = 1;
 }
@@ -255,7 +261,7 @@ def SSA_FromIndicesOp : SSA_Op<"from_indices", [Pure]> {
     ```
   }];
   let arguments = (ins SSA_Indices:$indices /*from_indices_i1*/);
-  let results = (outs SSA_SelectionType:$selection);
+  let results = (outs SSA_Selection:$selection);
   let assemblyFormat = "$indices attr-dict `:` type(operands) `->` type(results)";
   let hasFolder = 1;
 }
@@ -273,7 +279,7 @@ def SSA_ToIndicesOp : SSA_Op<"to_indices", [Pure]> {
     %t = ssa.to_indices %sel : !ssa.selection<1x2x?x16, key_block = 64, sorted> -> tensor<1x2x?x16xi32>
     ```
   }];
-  let arguments = (ins SSA_SelectionType:$selection /*to_indices_i1*/);
+  let arguments = (ins SSA_Selection:$selection /*to_indices_i1*/);
   let results = (outs SSA_Indices:$indices);
   let assemblyFormat = "$selection attr-dict `:` type(operands) `->` type(results)";
 }
@@ -292,7 +298,7 @@ def SSA_GatherOp : SSA_Op<"gather", [NoMemoryEffect]> {
         -> tensor<1x2x?x1024x128xbf16>
     ```
   }];
-  let arguments = (ins SSA_Rows:$input /*gather_i1*/, SSA_SelectionType:$selection /*gather_i2*/);
+  let arguments = (ins SSA_Rows:$input /*gather_i1*/, SSA_Selection:$selection /*gather_i2*/);
   let results = (outs SSA_Gathered:$output);
   let assemblyFormat = "$input `at` $selection attr-dict `:` type(operands) `->` type(results)";
   let hasCanonicalizeMethod = 1;
@@ -319,8 +325,8 @@ def SSA_SparseAttendOp : SSA_Op<"sparse_attend", [AttrSizedOperandSegments, NoMe
     - I1 `query`: `BxHqxMxD`; I2 `key`: `BxHkxNxD`, or gathered `BxHkxMqxLxD`; I3 `value` like `key` with `Dv`; I4 `tokens`: rank 4;
       I5 `selections`.
     - C1 `Hq % Hk == 0`; C2 equal `B`, `D`, and the rows of `key` and `value`; C3 `Hq % G == 0` of every selection; C4 `blocks` needs
-      `tokens`; C5 gathered operands need `tokens` and exactly one selection, whose width times `key_block` is `L` and whose `Mq` is
-      theirs; C6 `scale` is finite; C7 `output` is `BxHqxMxDv`, `lse` is `BxHqxM`; C8 the region.
+      `tokens`, and `key` has at most as many rows as they make blocks; C5 gathered operands need `tokens` and exactly one
+      selection, whose width times `key_block` is `L` and whose `Mq` is theirs; C6 `scale` is finite; C7 `output` is `BxHqxMxDv`, `lse` is `BxHqxM`; C8 the region.
 
     Example:
     ```mlir
@@ -331,13 +337,13 @@ def SSA_SparseAttendOp : SSA_Op<"sparse_attend", [AttrSizedOperandSegments, NoMe
   }];
   let arguments = (ins SSA_Rows:$query /*sparse_attend_i1*/, SSA_AttendRows:$key /*sparse_attend_i2*/,
       SSA_AttendRows:$value /*sparse_attend_i3*/, Optional<SSA_ShapeOf>:$tokens /*sparse_attend_i4*/,
-      Variadic<SSA_SelectionType>:$selections /*sparse_attend_i5*/, OptionalAttr<F64Attr>:$scale, OptionalAttr<SSA_MaskAttr>:$mask,
+      Variadic<SSA_Selection>:$selections /*sparse_attend_i5*/, OptionalAttr<F64Attr>:$scale, OptionalAttr<SSA_MaskAttr>:$mask,
       OptionalAttr<SSA_BlocksAttr>:$blocks);
   let results = (outs SSA_Rows:$output, SSA_PerRow:$lse);
   let regions = (region MaxSizedRegion<1>:$score);
   let assemblyFormat = [{
-    $query `,` $key `,` $value (`of` $tokens^)? (`at` $selections^)? ``
-    custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs") `` custom<Score>($score, "1")
+    $query `,` $key `,` $value `` custom<Clause>($tokens, "Clause::of") `` custom<Clause>($selections, "Clause::at")
+    `` custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs") `` custom<Score>($score, "getOperationName()", "1")
     `:` type(operands) `->` type(results) }];
   let hasCanonicalizeMethod = 1;
   let extraClassDeclaration = [{
@@ -366,7 +372,8 @@ def SSA_MergeOp : SSA_Op<"merge", [AttrSizedOperandSegments, NoMemoryEffect]> {
   }];
   let arguments = (ins Variadic<SSA_Part>:$parts /*merge_i1*/, Optional<SSA_PerHead>:$sink_logits /*merge_i2*/);
   let results = (outs SSA_Rows:$output, SSA_PerRow:$lse);
-  let assemblyFormat = "custom<Pairs>($parts) (`sink_logits` $sink_logits^)? attr-dict `:` type(operands) `->` type(results)";
+  let assemblyFormat = [{ custom<Pairs>($parts) `` custom<Clause>($sink_logits, "Clause::sinkLogits")
+    `` custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs") `:` type(operands) `->` type(results) }];
   let hasCanonicalizeMethod = 1;
 }
 
@@ -396,15 +403,18 @@ def SSA_YieldOp : Op<SSA_Dialect, "yield", [SSA_StrictAttributes, Pure, ReturnLi
   let description = [{
     Gives the score of one pair of query and key.
 
-    - I1 `value`: the score.
+    - I1 `value`: the score, an f32.
 
     Example:
     ```mlir
-    ssa.yield %x : f32
+    %s = ssa.route %q, %k {reduce = sum} score (%x, %w, %b, %h, %p, %j) {
+      %r = math.absf %x : f32
+      ssa.yield %r : f32
+    } : tensor<1x8x?x128xbf16>, tensor<1x1x?x128xbf16> -> tensor<1x1x?x?xf32>
     ```
   }];
   let arguments = (ins F32:$value /*yield_i1*/);
-  let assemblyFormat = "$value attr-dict `:` type($value)";
+  let assemblyFormat = "$value attr-dict `:` type(operands)";
 }
 
 #endif // SSA_OPS_TD

@@ -28,6 +28,9 @@ namespace mlir::ssa::OpTrait {
 
 LogicalResult verifyStrictAttributes(Operation *op);
 
+/// Says that `op` has no such attribute, and which one may have been meant.
+std::string describeUnknownAttribute(OperationName op, StringRef attribute);
+
 /// Refuses attributes without a dialect prefix that the op does not define, in every form of the assembly.
 template <typename ConcreteType>
 class StrictAttributes : public mlir::OpTrait::TraitBase<ConcreteType, StrictAttributes> {

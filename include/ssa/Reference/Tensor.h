@@ -8,6 +8,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/MemAlloc.h"
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -50,6 +51,28 @@ private:
   bool identity = true;
 };
 
+/// Memory that the system gives as zeros: a tensor that only its shape is read of costs none.
+template <typename T>
+struct ZeroedAllocator {
+  using value_type = T;
+
+  ZeroedAllocator() = default;
+  template <typename U>
+  ZeroedAllocator(const ZeroedAllocator<U> &) {}
+
+  T *allocate(size_t count) { return static_cast<T *>(llvm::safe_calloc(count, sizeof(T))); }
+  void deallocate(T *start, size_t) { std::free(start); }
+  /// Elements without a value of their own are already there.
+  template <typename U>
+  void construct(U *) {}
+  template <typename U, typename Arg>
+  void construct(U *place, Arg &&value) {
+    ::new (static_cast<void *>(place)) U(std::forward<Arg>(value));
+  }
+  friend bool operator==(ZeroedAllocator, ZeroedAllocator) { return true; }
+  friend bool operator!=(ZeroedAllocator, ZeroedAllocator) { return false; }
+};
+
 /// A dense row-major tensor on the host, any rank, zero sizes too; scalars and `index` values are tensors of
 /// rank 0, selections are `i32` tensors. Copies share their elements.
 ///
@@ -58,7 +81,9 @@ private:
 /// 0 or 1), `int64_t` for wider ones and `index`.
 class Tensor {
 public:
-  using Storage = std::variant<std::vector<float>, std::vector<double>, std::vector<int32_t>, std::vector<int64_t>>;
+  template <typename T>
+  using Elements = std::vector<T, ZeroedAllocator<T>>;
+  using Storage = std::variant<Elements<float>, Elements<double>, Elements<int32_t>, Elements<int64_t>>;
 
   Tensor() = default;
 
@@ -71,6 +96,9 @@ public:
 
   /// The bytes that a tensor of this type needs here, or the largest int64_t if that does not fit in one.
   static int64_t byteSize(Type elementType, ArrayRef<int64_t> shape);
+
+  /// The most bytes that one tensor should take: half of the machine's memory.
+  static int64_t memoryLimit();
 
   /// The bytes that all tensors of this process hold at the moment.
   static int64_t liveBytes();
@@ -86,17 +114,17 @@ public:
   /// All elements; T must be the representation of the element type (see above).
   template <typename T>
   ArrayRef<T> get() const {
-    return std::get<std::vector<T>>(*storage);
+    return std::get<Elements<T>>(*storage);
   }
   template <typename T>
   MutableArrayRef<T> getMutable() {
-    return std::get<std::vector<T>>(*storage);
+    return std::get<Elements<T>>(*storage);
   }
 
   /// Calls `fn` with all elements, an ArrayRef of whichever the representation is.
   template <typename Fn>
   void visit(Fn fn) const {
-    std::visit([&](const auto &elements) { fn(ArrayRef(elements)); }, *storage);
+    std::visit([&](const auto &elements) { fn(ArrayRef(elements.data(), elements.size())); }, *storage);
   }
 
   /// One element, converted (floating point to integer: towards zero, saturating, NaN to 0); `set` functions round to

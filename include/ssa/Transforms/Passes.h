@@ -5,13 +5,22 @@
 #ifndef SSA_TRANSFORMS_PASSES_H
 #define SSA_TRANSFORMS_PASSES_H
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 
 namespace mlir::ssa {
 
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "ssa/Transforms/Passes.h.inc"
+
 /// `ssa-optimize`: what makes a pattern simpler without a cost model or a target: local folds, common subexpressions, and
 /// sizes of results expressed by sizes of arguments. Takes and gives functions of any dialects.
 void buildSSAOptimizePipeline(OpPassManager &pm);
+
+/// From patterns to kernels: every public function becomes a host function on buffers that launches kernels, beside a
+/// `gpu.module` with these. Takes modules that have a target; those already in that form pass through.
+void buildSSAToKernelsPipeline(OpPassManager &pm);
 
 /// Makes the pipelines known by name to `--pass-pipeline`.
 void registerSSAPipelines();

@@ -10,9 +10,100 @@
 #define SSA_LIB_IR_SSAASSEMBLY_H
 
 #include "ssa/IR/SSA.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::ssa {
+
+//===----------------------------------------------------------------------===//
+// Word: an enumerated value as a bare word
+//===----------------------------------------------------------------------===//
+
+template <typename AttrT>
+ParseResult parseWord(OpAsmParser &parser, AttrT &attr) {
+  using Enum = decltype(std::declval<AttrT>().getValue());
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef text;
+  if (succeeded(parser.parseOptionalKeyword(&text)))
+    if (auto value = symbolizeEnum<Enum>(text))
+      return attr = AttrT::get(parser.getContext(), *value), success();
+  std::string words;
+  for (uint32_t i = 0; !stringifyEnum(Enum(i)).empty(); ++i)
+    words += (i == 0 ? "'" : ", '") + stringifyEnum(Enum(i)).str() + "'";
+  InFlightDiagnostic diag = parser.emitError(loc, "expected one of ") << words;
+  if (!text.empty())
+    diag << ", but got '" << text << "'";
+  return diag;
+}
+
+template <typename AttrT>
+void printWord(OpAsmPrinter &printer, Operation *, AttrT attr) {
+  printer << stringifyEnum(attr.getValue());
+}
+
+//===----------------------------------------------------------------------===//
+// Clause: `keyword operand`, or nothing. A keyword without its operand is an error, which an optional group of ODS is
+// not
+//===----------------------------------------------------------------------===//
+
+struct Clause {
+  static constexpr StringLiteral of = "of", queries = "for", weights = "weights", scales = "scales", within = "within",
+                                 at = "at", sinkLogits = "sink_logits";
+};
+
+inline ParseResult parseClause(OpAsmParser &parser, std::optional<OpAsmParser::UnresolvedOperand> &operand,
+                               StringRef keyword) {
+  if (failed(parser.parseOptionalKeyword(keyword)))
+    return success();
+  return parser.parseOperand(operand.emplace());
+}
+
+inline ParseResult parseClause(OpAsmParser &parser, SmallVectorImpl<OpAsmParser::UnresolvedOperand> &operands,
+                               StringRef keyword) {
+  if (failed(parser.parseOptionalKeyword(keyword)))
+    return success();
+  return parser.parseCommaSeparatedList([&] { return parser.parseOperand(operands.emplace_back()); });
+}
+
+inline void printClause(OpAsmPrinter &printer, Operation *, Value operand, StringRef keyword) {
+  if (operand)
+    printer << ' ' << keyword << ' ' << operand;
+}
+
+inline void printClause(OpAsmPrinter &printer, Operation *, OperandRange operands, StringRef keyword) {
+  if (!operands.empty())
+    printer << ' ' << keyword << ' ' << operands;
+}
+
+/// Another operand after a comma, if there is one.
+inline ParseResult parseAnother(OpAsmParser &parser, std::optional<OpAsmParser::UnresolvedOperand> &operand) {
+  return failed(parser.parseOptionalComma()) ? ParseResult(success()) : parser.parseOperand(operand.emplace());
+}
+
+inline void printAnother(OpAsmPrinter &printer, Operation *, Value operand) {
+  if (operand)
+    printer << ", " << operand;
+}
+
+/// What may follow the operands of an op, for messages.
+inline StringRef getClauses(StringRef op) {
+  return llvm::StringSwitch<StringRef>(op)
+      .Case("ssa.pool", "'scales', {..}")
+      .Case("ssa.route", "'of', 'for', 'weights', 'scales', 'within', {..}, 'score'")
+      .Case("ssa.topk", "'for', 'within', {..}")
+      .Case("ssa.sparse_attend", "'of', 'at', {..}, 'score'")
+      .Case("ssa.merge", "'sink_logits', {..}")
+      .Default("{..}");
+}
+
+/// Where no clause can follow any more: a word there is misspelt or in the wrong place, or the types are missing.
+inline ParseResult refuseClause(OpAsmParser &parser, StringRef op) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef word;
+  if (failed(parser.parseOptionalKeyword(&word)))
+    return success();
+  return parser.emitError(loc, "expected ':' or, in this order, ") << getClauses(op) << ", but got '" << word << "'";
+}
 
 //===----------------------------------------------------------------------===//
 // Dict: like attr-dict, but enumerated values are bare words
@@ -22,68 +113,100 @@ namespace mlir::ssa {
 /// attribute of the wrong kind would then be dropped without a word; so the directive is handed the check.
 using AttributeCheck = LogicalResult (*)(OperationName, NamedAttrList &, llvm::function_ref<InFlightDiagnostic()>);
 
-/// A dictionary entry whose values are words.
-struct WordAttribute {
+/// A dictionary entry whose value has a spelling of its own.
+struct SpelledAttribute {
   StringLiteral key;
-  StringLiteral values;
-  Attribute (*parse)(MLIRContext *, StringRef word);
+  StringLiteral spelling;
+  Attribute (*find)(MLIRContext *, StringRef word);
+  bool (*isKind)(Attribute);
 };
 
 template <typename AttrT>
-Attribute parseWord(MLIRContext *context, StringRef word) {
+Attribute findWord(MLIRContext *context, StringRef word) {
   auto value = symbolizeEnum<decltype(std::declval<AttrT>().getValue())>(word);
   return value ? AttrT::get(context, *value) : Attribute();
 }
+inline Attribute findNone(MLIRContext *, StringRef) { return {}; }
 
-inline const WordAttribute wordAttributes[] = {
-    {"visible", "'complete' or 'partial'", parseWord<VisibilityAttr>},
-    {"normalize", "'none' or 'softmax'", parseWord<NormalizationAttr>},
-    {"reduce", "'none', 'sum' or 'max'", parseWord<ReductionAttr>},
-    {"gate", "'sigmoid' or 'none'", parseWord<GateAttr>},
+template <typename AttrT>
+bool isKind(Attribute attr) {
+  return isa<AttrT>(attr);
+}
+
+inline const SpelledAttribute spelledAttributes[] = {
+    {"visible", "'complete' or 'partial'", findWord<VisibilityAttr>, isKind<VisibilityAttr>},
+    {"normalize", "'none' or 'softmax'", findWord<NormalizationAttr>, isKind<NormalizationAttr>},
+    {"reduce", "'none', 'sum' or 'max'", findWord<ReductionAttr>, isKind<ReductionAttr>},
+    {"gate", "'sigmoid' or 'none'", findWord<GateAttr>, isKind<GateAttr>},
+    {"mask", "'#ssa.mask<..>'", findNone, isKind<MaskAttr>},
+    {"blocks", "'#ssa.blocks<..>'", findNone, isKind<BlocksAttr>},
+    {"from", "'#ssa.blocks<..>'", findNone, isKind<BlocksAttr>},
+    {"to", "'#ssa.blocks<..>'", findNone, isKind<BlocksAttr>},
 };
 
-inline ParseResult parseDictValue(OpAsmParser &parser, OperationName op, StringRef key, Attribute &value) {
-  // A key of another op is left to the check that refuses it.
-  const auto *word = llvm::find_if(wordAttributes, [&](const WordAttribute &w) { return w.key == key; });
-  StringRef text;
+/// An attribute without its type.
+inline std::string getBareText(Attribute attr) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  attr.print(stream, /*elideType=*/true);
+  return text;
+}
+
+inline ParseResult parseDictValue(OpAsmParser &parser, StringRef key, Attribute &value) {
   SMLoc loc = parser.getCurrentLocation();
-  if (word != std::end(wordAttributes) && succeeded(parser.parseOptionalKeyword(&text))) {
-    value = word->parse(parser.getContext(), text);
-    if (!value)
-      return parser.emitError(loc, "expected '") << key << "' to be " << word->values << ", but got '" << text << "'";
-    return success();
+  const auto *spelled = llvm::find_if(spelledAttributes, [&](const SpelledAttribute &a) { return a.key == key; });
+  if (spelled != std::end(spelledAttributes)) {
+    StringRef word;
+    if (succeeded(parser.parseOptionalKeyword(&word)))
+      value = spelled->find(parser.getContext(), word);
+    else if (parser.parseAttribute(value))
+      return failure();
+    if (value && spelled->isKind(value))
+      return success();
+    return parser.emitError(loc, "expected '") << key << "' to be " << spelled->spelling << ", but got '"
+                                               << (value ? getBareText(value) : word.str()) << "'";
   }
   if (parser.parseAttribute(value))
     return failure();
   // 1 and 1.0 are the same number.
-  if (auto integer = dyn_cast<IntegerAttr>(value); integer && integer.getType().isInteger(64))
+  if (auto integer = dyn_cast<IntegerAttr>(value); integer && integer.getType().isSignlessInteger(64))
     if (llvm::is_contained({"scale", "top_p", "threshold"}, key))
       value = FloatAttr::get(Float64Type::get(parser.getContext()), double(integer.getInt()));
   return success();
 }
 
+/// What the format of an op prints outside of the dictionary.
+inline bool standsElsewhere(StringRef key) { return key == "operandSegmentSizes" || key == "kind" || key == "bound"; }
+
 inline ParseResult parseDict(OpAsmParser &parser, NamedAttrList &attrs, StringRef opName, AttributeCheck check) {
   OperationName name(opName, parser.getContext());
   SMLoc begin = parser.getCurrentLocation();
-  if (failed(parser.parseOptionalLBrace()))
-    return check(name, attrs, [&] { return parser.emitError(begin); });
-  if (failed(parser.parseOptionalRBrace())) {
-    do {
-      std::string key;
-      SMLoc loc = parser.getCurrentLocation();
-      if (parser.parseKeywordOrString(&key))
-        return failure();
-      Attribute value = UnitAttr::get(parser.getContext());
-      if (succeeded(parser.parseOptionalEqual()) && parseDictValue(parser, name, key, value))
-        return failure();
-      if (attrs.get(key))
-        return parser.emitError(loc, "'") << key << "' is given twice";
-      attrs.append(key, value);
-    } while (succeeded(parser.parseOptionalComma()));
-    if (parser.parseRBrace())
+  auto parseEntry = [&]() -> ParseResult {
+    std::string key;
+    SMLoc loc = parser.getCurrentLocation();
+    if (failed(parser.parseOptionalKeywordOrString(&key)))
+      return parser.emitError(loc, "expected the name of an attribute");
+    if (standsElsewhere(key))
+      return parser.emitError(loc, "'") << key << "' does not stand in the dictionary";
+    bool known = StringRef(key).contains('.') || llvm::is_contained(name.getAttributeNames(), key);
+    if (!known)
+      return parser.emitError(loc) << OpTrait::describeUnknownAttribute(name, key);
+    Attribute value = UnitAttr::get(parser.getContext());
+    bool hasValue = succeeded(parser.parseOptionalEqual());
+    if (!hasValue && !StringRef(key).contains('.'))
+      return parser.emitError(parser.getCurrentLocation(), "expected '=' after '") << key << "'";
+    if (hasValue && parseDictValue(parser, key, value))
       return failure();
-  }
-  return check(name, attrs, [&] { return parser.emitError(begin); });
+    if (attrs.get(key))
+      return parser.emitError(loc, "'") << key << "' is given twice";
+    attrs.append(key, value);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::OptionalBraces, parseEntry) ||
+      failed(check(name, attrs, [&] { return parser.emitError(begin); })))
+    return failure();
+  bool mayScore = opName == RouteOp::getOperationName() || opName == SparseAttendOp::getOperationName();
+  return mayScore ? ParseResult(success()) : refuseClause(parser, opName);
 }
 
 /// True if `value` is what the op takes when nothing is written.
@@ -93,15 +216,15 @@ inline bool isDefaultValue(StringRef key, Attribute value) {
         return (key == "query_block" && a.getInt() == 1) ||
                ((key == "init_blocks" || key == "local_blocks") && a.getInt() == 0);
       })
-      .Case([](VisibilityAttr a) { return a.getValue() == Visibility::complete; })
-      .Case([](NormalizationAttr a) { return a.getValue() == Normalization::none; })
-      .Case([](ReductionAttr a) { return a.getValue() == Reduction::none; })
-      .Case([](GateAttr a) { return a.getValue() == Gate::sigmoid; })
+      .Case([&](VisibilityAttr a) { return key == "visible" && a.getValue() == Visibility::complete; })
+      .Case([&](NormalizationAttr a) { return key == "normalize" && a.getValue() == Normalization::none; })
+      .Case([&](ReductionAttr a) { return key == "reduce" && a.getValue() == Reduction::none; })
+      .Case([&](GateAttr a) { return key == "gate" && a.getValue() == Gate::sigmoid; })
       .Default(false);
 }
 
 inline void printDictValue(OpAsmPrinter &printer, StringRef key, Attribute value) {
-  bool takesWord = llvm::any_of(wordAttributes, [&](const WordAttribute &w) { return w.key == key; });
+  bool takesWord = llvm::any_of(spelledAttributes, [&](const SpelledAttribute &a) { return a.key == key; });
   llvm::TypeSwitch<Attribute>(value)
       .Case<VisibilityAttr, NormalizationAttr, ReductionAttr, GateAttr>([&](auto a) {
         if (takesWord)
@@ -109,24 +232,25 @@ inline void printDictValue(OpAsmPrinter &printer, StringRef key, Attribute value
         else
           printer.printAttribute(a);
       })
-      .Default([&](Attribute a) {
-        // A bare number parses as i64 or f64, so these types need not be written.
-        auto typed = dyn_cast<TypedAttr>(a);
-        if (typed && (typed.getType().isInteger(64) || typed.getType().isF64()))
-          printer.printAttributeWithoutType(a);
+      .Case([&](TypedAttr a) {
+        // A bare number parses as i64, with a point as f64, so these types need not be written. Some floats print as
+        // bits.
+        std::string text = getBareText(a);
+        bool isBare = (isa<IntegerAttr>(a) && a.getType().isSignlessInteger(64)) ||
+                      (isa<FloatAttr>(a) && a.getType().isF64() && StringRef(text).contains('.'));
+        if (isBare)
+          printer << text;
         else
           printer.printAttribute(a);
-      });
+      })
+      .Default([&](Attribute a) { printer.printAttribute(a); });
 }
 
 inline void printDict(OpAsmPrinter &printer, Operation *op, DictionaryAttr attrs, StringRef, AttributeCheck) {
   SmallVector<NamedAttribute> shown;
-  for (NamedAttribute attr : attrs) {
-    StringRef key = attr.getName();
-    bool elsewhere = key == "operandSegmentSizes" || key == "kind" || key == "bound"; // printed by the op's format
-    if (!elsewhere && !isDefaultValue(key, attr.getValue()))
+  for (NamedAttribute attr : attrs)
+    if (!standsElsewhere(attr.getName()) && !isDefaultValue(attr.getName(), attr.getValue()))
       shown.push_back(attr);
-  }
   if (shown.empty())
     return;
   printer << " {";
@@ -151,24 +275,32 @@ inline SmallVector<Type> getScoreArgumentTypes(MLIRContext *context, unsigned fl
   return types;
 }
 
-inline ParseResult parseScore(OpAsmParser &parser, Region &region, unsigned floats) {
+inline ParseResult parseScore(OpAsmParser &parser, Region &region, StringRef opName, unsigned floats) {
   if (failed(parser.parseOptionalKeyword("score")))
-    return success();
+    return refuseClause(parser, opName);
   SmallVector<OpAsmParser::Argument> arguments;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren, /*allowType=*/false))
+  auto parseArgument = [&]() -> ParseResult {
+    if (parser.parseArgument(arguments.emplace_back()))
+      return failure();
+    SMLoc colon = parser.getCurrentLocation();
+    return succeeded(parser.parseOptionalColon())
+               ? parser.emitError(colon, "expected no types of arguments of the score region, as they are fixed")
+               : ParseResult(success());
+  };
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseArgument, " before the score region"))
     return failure();
   SmallVector<Type> types = getScoreArgumentTypes(parser.getContext(), floats);
   if (arguments.size() != types.size())
     return parser.emitError(loc, "expected ")
-           << types.size() << " arguments of the score region, " << (floats == 2 ? "(x, w, b, h, p, j)" : "(x, b, h, p, n)")
-           << ", but got " << arguments.size();
+           << types.size() << " arguments of the score region, "
+           << (floats == 2 ? "(x, w, b, h, p, j)" : "(x, b, h, p, n)") << ", but got " << arguments.size();
   for (auto [argument, type] : llvm::zip(arguments, types))
     argument.type = type;
   return parser.parseRegion(region, arguments);
 }
 
-inline void printScore(OpAsmPrinter &printer, Operation *, Region &region, unsigned) {
+inline void printScore(OpAsmPrinter &printer, Operation *, Region &region, StringRef, unsigned) {
   if (region.empty())
     return;
   printer << " score (";

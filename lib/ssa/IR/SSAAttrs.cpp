@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "ssa/IR/Geometry.h"
+#include "Verifier.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallSet.h"
@@ -33,9 +33,6 @@ void SSADialect::registerTypes() {
 #include "ssa/IR/SSATypes.cpp.inc"
       >();
 }
-
-/// Sizes and counts are below 2^31, so that sums of them cannot overflow.
-static constexpr int64_t maxSize = std::numeric_limits<int32_t>::max();
 
 //===----------------------------------------------------------------------===//
 // Parsing
@@ -68,7 +65,9 @@ public:
     while (succeeded(parser.parseOptionalComma()))
       if (parseItem())
         return failure();
-    return parser.parseGreater();
+    SMLoc loc = parser.getCurrentLocation();
+    return succeeded(parser.parseOptionalGreater()) ? ParseResult(success())
+                                                    : parser.emitError(loc, "expected ',' or '>'");
   }
 
 private:
@@ -119,11 +118,11 @@ void BlocksAttr::print(AsmPrinter &printer) const {
 
 LogicalResult BlocksAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t size, int64_t stride,
                                  int64_t offset) {
-  if (size < 1 || size > maxSize)
+  if (size < 1 || size > maxSize) // blocks_c1
     return emitError() << "expected the size of blocks to be in 1 .. " << maxSize << ", but got " << size;
-  if (stride < 1 || stride > size)
+  if (stride < 1 || stride > size) // blocks_c2
     return emitError() << "expected the stride of blocks to be in 1 .. " << size << ", their size, but got " << stride;
-  if (offset > 0 || offset <= -size)
+  if (offset > 0 || offset <= -size) // blocks_c3
     return emitError() << "expected the offset of blocks to be in " << 1 - size << " .. 0, but got " << offset;
   return success();
 }
@@ -157,8 +156,8 @@ Attribute MaskAttr::parse(AsmParser &parser, Type) {
   if (items.parseItem() || items.parseTail())
     return {};
   // 0 stands for none inside; written out it is a mistake.
-  if (window != none && (window < 1 || window > maxSize)) {
-    parser.emitError(loc, "expected 'window' to be in 1 .. ") << maxSize << ", but got " << window;
+  if (window == 0) {
+    parser.emitError(loc, "expected 'window' to be in 1 .. ") << maxSize << ", but got 0";
     return {};
   }
   return parser.getChecked<MaskAttr>(loc, parser.getContext(), causal, window == none ? 0 : window,
@@ -176,14 +175,15 @@ void MaskAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
-LogicalResult MaskAttr::verify(function_ref<InFlightDiagnostic()> emitError, bool causal, int64_t window, int64_t sink) {
-  if (window < 0 || window > maxSize)
+LogicalResult MaskAttr::verify(function_ref<InFlightDiagnostic()> emitError, bool causal, int64_t window,
+                               int64_t sink) {
+  if (window < 0 || window > maxSize) // mask_c1
     return emitError() << "expected 'window' to be in 1 .. " << maxSize << ", but got " << window;
-  if (sink < 0 || sink > maxSize)
+  if (sink < 0 || sink > maxSize) // mask_c2
     return emitError() << "expected 'sink' to be in 0 .. " << maxSize << ", but got " << sink;
-  if (sink > 0 && window == 0)
+  if (sink > 0 && window == 0) // mask_c3
     return emitError() << "'sink' needs a 'window': without one all tokens are in sight";
-  if (!causal && window == 0)
+  if (!causal && window == 0) // mask_c4
     return emitError() << "expected 'causal' or 'window' in a mask; without either leave 'mask' out";
   return success();
 }
@@ -217,8 +217,13 @@ Type SelectionType::parse(AsmParser &parser) {
   items.flag("sorted", sorted);
   items.integer("key_block", keyBlock);
   items.integer("query_block", queryBlock);
-  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/true, /*withTrailingX=*/false) ||
-      items.parseTail())
+  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/true, /*withTrailingX=*/false))
+    return {};
+  if (shape.empty()) {
+    parser.emitError(loc, "expected the sizes of a selection, BxGxMqxK");
+    return {};
+  }
+  if (items.parseTail())
     return {};
   return parser.getChecked<SelectionType>(loc, parser.getContext(), shape, keyBlock, queryBlock, sorted);
 }
@@ -236,18 +241,18 @@ void SelectionType::print(AsmPrinter &printer) const {
 
 LogicalResult SelectionType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape,
                                     int64_t keyBlock, int64_t queryBlock, bool) {
-  if (shape.size() != 4)
+  if (shape.size() != 4) // selection_c1
     return emitError() << "expected a selection of rank 4, BxGxMqxK, but got rank " << shape.size();
   for (int64_t dim : shape)
-    if (!ShapedType::isDynamic(dim) && (dim < 0 || dim > maxSize))
+    if (!ShapedType::isDynamic(dim) && (dim < 0 || dim > maxSize)) // selection_c2
       return emitError() << "expected sizes of a selection in 0 .. " << maxSize << ", but got " << dim;
-  if (ShapedType::isDynamic(shape[1]) || shape[1] == 0)
+  if (ShapedType::isDynamic(shape[1]) || shape[1] == 0) // selection_c3
     return emitError() << "expected a static number of selection heads of at least 1 (dimension 1)";
-  if (ShapedType::isDynamic(shape[3]))
+  if (ShapedType::isDynamic(shape[3])) // selection_c4
     return emitError() << "expected a static width of lists (dimension 3)";
-  if (keyBlock < 1 || keyBlock > maxSize)
+  if (keyBlock < 1 || keyBlock > maxSize) // selection_c5
     return emitError() << "expected 'key_block' to be in 1 .. " << maxSize << ", but got " << keyBlock;
-  if (queryBlock < 1 || queryBlock > maxSize)
+  if (queryBlock < 1 || queryBlock > maxSize) // selection_c6
     return emitError() << "expected 'query_block' to be in 1 .. " << maxSize << ", but got " << queryBlock;
   return success();
 }

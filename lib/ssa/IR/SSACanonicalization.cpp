@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ssa/IR/SSA.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "ssa/IR/SSA.h"
 
 using namespace mlir;
 using namespace mlir::ssa;
@@ -20,6 +21,10 @@ LogicalResult SortOp::canonicalize(SortOp op, PatternRewriter &rewriter) {
   auto inner = op.getInput().getDefiningOp<SortOp>();
   if (!inner)
     return rewriter.notifyMatchFailure(op, "the input is not sorted by an 'ssa.sort'");
+  // The type in between may be the only one that agrees with both.
+  if (failed(verifyCompatibleShape(op.getType().getShape().drop_back(),
+                                   inner.getInput().getType().getShape().drop_back())))
+    return rewriter.notifyMatchFailure(op, "the sizes contradict each other");
   rewriter.modifyOpInPlace(op, [&] { op.getInputMutable().assign(inner.getInput()); });
   return success();
 }
@@ -51,17 +56,23 @@ LogicalResult GatherOp::canonicalize(GatherOp op, PatternRewriter &rewriter) {
   ReifiedRankedShapedTypeDims shapes;
   if (failed(op.reifyResultShapes(rewriter, shapes)))
     return rewriter.notifyMatchFailure(op, "the sizes are not known here");
-  rewriter.replaceOpWithNewOp<tensor::EmptyOp>(op, shapes.front(), op.getType().getElementType());
+  // The sizes of operands may be static where the result's are not.
+  Value empty = tensor::EmptyOp::create(rewriter, op.getLoc(), shapes.front(), op.getType().getElementType());
+  if (empty.getType() != op.getType())
+    empty = tensor::CastOp::create(rewriter, op.getLoc(), op.getType(), empty);
+  rewriter.replaceOp(op, empty);
   return success();
 }
 
-/// Merging one attention state gives it back, if it is one: an op of ours leaves 0 where the lse is -inf, anything else may not.
+/// Merging one attention state gives it back, if it is one: an op of ours leaves 0 where the lse is -inf, anything else
+/// may not.
 LogicalResult MergeOp::canonicalize(MergeOp op, PatternRewriter &rewriter) {
   if (op.getParts().size() != 2 || op.getSinkLogits())
     return rewriter.notifyMatchFailure(op, "more than one part");
   Value output = op.getParts()[0], lse = op.getParts()[1];
   Operation *source = output.getDefiningOp();
-  if (!isa_and_nonnull<SparseAttendOp, MergeOp>(source) || source->getResult(0) != output || source->getResult(1) != lse)
+  if (!isa_and_nonnull<SparseAttendOp, MergeOp>(source) || source->getResult(0) != output ||
+      source->getResult(1) != lse)
     return rewriter.notifyMatchFailure(op, "the part is not the result of one attention op");
   if (output.getType() != op.getOutput().getType() || lse.getType() != op.getLse().getType())
     return rewriter.notifyMatchFailure(op, "the types differ");
@@ -79,4 +90,6 @@ static LogicalResult dropDefaultBlocks(OpT op, PatternRewriter &rewriter) {
 }
 
 LogicalResult RouteOp::canonicalize(RouteOp op, PatternRewriter &rewriter) { return dropDefaultBlocks(op, rewriter); }
-LogicalResult SparseAttendOp::canonicalize(SparseAttendOp op, PatternRewriter &rewriter) { return dropDefaultBlocks(op, rewriter); }
+LogicalResult SparseAttendOp::canonicalize(SparseAttendOp op, PatternRewriter &rewriter) {
+  return dropDefaultBlocks(op, rewriter);
+}

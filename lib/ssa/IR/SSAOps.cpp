@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "ssa/IR/SSA.h"
 #include "SSAAssembly.h"
+#include "ssa/IR/SSA.h"
 
 using namespace mlir;
 using namespace mlir::ssa;

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "ssa/IR/SSA.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "ssa/IR/SSA.h"
 
 using namespace mlir;
 using namespace mlir::ssa;
@@ -15,7 +15,8 @@ namespace {
 /// Builds the sizes of one result: static sizes from its type, the others from operands.
 class Reifier {
 public:
-  Reifier(OpBuilder &builder, Location loc, Value result) : builder(builder), loc(loc), type(cast<ShapedType>(result.getType())) {}
+  Reifier(OpBuilder &builder, Location loc, Value result)
+      : builder(builder), loc(loc), type(cast<ShapedType>(result.getType())) {}
 
   /// Size `i` of a tensor or selection.
   OpFoldResult dim(Value v, unsigned i) {
@@ -41,7 +42,8 @@ public:
   OpFoldResult numBlocks(BlocksAttr blocks, OpFoldResult tokens) {
     Value n = value(tokens);
     if (blocks.getStride() == blocks.getSize()) {
-      Value shifted = blocks.getOffset() ? arith::SubIOp::create(builder, loc, n, constant(blocks.getOffset())).getResult() : n;
+      Value shifted =
+          blocks.getOffset() ? arith::SubIOp::create(builder, loc, n, constant(blocks.getOffset())).getResult() : n;
       OpFoldResult count = ceilDiv(shifted, blocks.getSize());
       if (blocks.getOffset() == 0)
         return count;
@@ -143,12 +145,14 @@ LogicalResult GatherOp::reifyResultShapes(OpBuilder &builder, ReifiedRankedShape
 }
 
 LogicalResult SparseAttendOp::reifyResultShapes(OpBuilder &builder, ReifiedRankedShapedTypeDims &shapes) {
-  return failure(failed(reifyLike(builder, getOutput(), getQuery(), shapes)) || failed(reifyLike(builder, getLse(), getQuery(), shapes)));
+  return failure(failed(reifyLike(builder, getOutput(), getQuery(), shapes)) ||
+                 failed(reifyLike(builder, getLse(), getQuery(), shapes)));
 }
 
 LogicalResult MergeOp::reifyResultShapes(OpBuilder &builder, ReifiedRankedShapedTypeDims &shapes) {
   Value first = getParts().front();
-  return failure(failed(reifyLike(builder, getOutput(), first, shapes)) || failed(reifyLike(builder, getLse(), first, shapes)));
+  return failure(failed(reifyLike(builder, getOutput(), first, shapes)) ||
+                 failed(reifyLike(builder, getLse(), first, shapes)));
 }
 
 LogicalResult MixOp::reifyResultShapes(OpBuilder &builder, ReifiedRankedShapedTypeDims &shapes) {

@@ -3,6 +3,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ssa/Transforms/Passes.h"
+#include "ssa/Conversion/Passes.h"
+#include "ssa_gpu/Conversion/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -16,7 +18,21 @@ void ssa::buildSSAOptimizePipeline(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
+void ssa::buildSSAToKernelsPipeline(OpPassManager &pm) {
+  pm.addPass(createInlinerPass());
+  buildSSAOptimizePipeline(pm);
+  pm.addPass(createConvertSSAToSSAGPUPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(ssa_gpu::createSSAGPUAllocatePass());
+  pm.addNestedPass<gpu::GPUModuleOp>(ssa_gpu::createConvertSSAGPUToNVVMPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
 void ssa::registerSSAPipelines() {
   PassPipelineRegistration<>("ssa-optimize", "Simplify patterns: local folds, common subexpressions, sizes from arguments",
                              buildSSAOptimizePipeline);
+  PassPipelineRegistration<>("ssa-to-kernels", "From patterns to kernels and host functions that launch them",
+                             buildSSAToKernelsPipeline);
 }

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef SSA_GPU_OPS_TD
+#define SSA_GPU_OPS_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinTypeInterfaces.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def SSAGPU_Dialect : Dialect {
+  let name = "ssa_gpu";
+  let cppNamespace = "::mlir::ssa_gpu";
+  let summary = "tiles of a thread block";
+  let description = [{
+    What a kernel does with tiles: matrix products, reductions along rows, asynchronous copies of gathered rows. All threads of
+    the block take part in every op.
+
+    A tile in registers is a builtin tensor whose encoding says how it is spread over threads, so `arith` and `math` apply to
+    tiles as they are. The set of layouts is closed:
+
+    | type | is | a thread holds |
+    | --- | --- | --- |
+    | `tensor<MxNxT, #ssa_gpu.accumulator>` | result of a matrix product | `N/2` values: of rows `l/4` and `l/4 + 8` of its warp's 16 rows, columns `8j + 2*(l%4)` and the next |
+    | `tensor<MxT, #ssa_gpu.rows>` | one value per row of an accumulator | 2 values |
+    | `tensor<MxKxT, #ssa_gpu.operand>` | left operand of a matrix product | `K/2` values |
+
+    `M` is 16 times the number of warps; lane `l` of a warp. A tile in shared memory is a `!ssa_gpu.shared`: rows of 128 bytes, a panel of
+    64 columns of 16 bits after another, the 16-byte pieces of row `r` exchanged by `r % 8` (the hardware's 128-byte swizzle).
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes and types
+//===----------------------------------------------------------------------===//
+
+class SSAGPU_Attr<string name, string mnemo> : AttrDef<SSAGPU_Dialect, name> { let mnemonic = mnemo; }
+def SSAGPU_AccumulatorAttr : SSAGPU_Attr<"Accumulator", "accumulator"> { let summary = "layout of the result of a matrix product"; }
+def SSAGPU_RowsAttr : SSAGPU_Attr<"Rows", "rows"> { let summary = "layout of one value per row of an accumulator"; }
+def SSAGPU_OperandAttr : SSAGPU_Attr<"Operand", "operand"> { let summary = "layout of the left operand of a matrix product"; }
+
+def SSAGPU_SharedType : TypeDef<SSAGPU_Dialect, "Shared"> {
+  let mnemonic = "shared";
+  let summary = "memory of a thread block";
+  let description = [{
+    `!ssa_gpu.shared<64x128xbf16>`: a tile, `!ssa_gpu.shared<64xi32>`: an array; a leading dimension more on either makes it a ring of
+    them. Elements of tiles have 16 bits.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    bool isTile() const { return getElementType().getIntOrFloatBitWidth() == 16; }
+    /// Columns that a tile takes in memory: panels are whole.
+    static int64_t getPaddedColumns(int64_t columns) { return (columns + 63) / 64 * 64; }
+    /// The bytes of one tile or array, without the dimension of a ring.
+    int64_t getSlotBytes() const;
+    int64_t getNumSlots() const;
+    int64_t getBytes() const { return getSlotBytes() * getNumSlots(); }
+    bool isRing() const { return getShape().size() == (isTile() ? 3u : 2u); }
+  }];
+}
+
+def SSAGPU_Accumulator : Type<CPred<"::mlir::ssa_gpu::hasLayout<::mlir::ssa_gpu::AccumulatorAttr>($_self)">, "accumulator tile", "::mlir::RankedTensorType">;
+def SSAGPU_RowVector : Type<CPred<"::mlir::ssa_gpu::hasLayout<::mlir::ssa_gpu::RowsAttr>($_self)">, "row tile", "::mlir::RankedTensorType">;
+def SSAGPU_Operand : Type<CPred<"::mlir::ssa_gpu::hasLayout<::mlir::ssa_gpu::OperandAttr>($_self)">, "operand tile", "::mlir::RankedTensorType">;
+
+class SSAGPU_Enum<string name, string about, list<I32EnumAttrCase> cases> : I32EnumAttr<name, about, cases> {
+  let cppNamespace = "::mlir::ssa_gpu";
+  let genSpecializedAttr = 0;
+}
+def SSAGPU_Family : SSAGPU_Enum<"Family", "instructions for matrix products", [I32EnumAttrCase<"mma_sync", 0>, I32EnumAttrCase<"wgmma", 1>]>;
+def SSAGPU_FamilyAttr : EnumAttr<SSAGPU_Dialect, SSAGPU_Family, "family">;
+def SSAGPU_RowReduction : SSAGPU_Enum<"RowReduction", "how a row is reduced", [I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"max", 1>]>;
+def SSAGPU_RowReductionAttr : EnumAttr<SSAGPU_Dialect, SSAGPU_RowReduction, "row_reduction">;
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+class SSAGPU_Op<string mnemonic, list<Trait> traits = []> : Op<SSAGPU_Dialect, mnemonic, traits>;
+class SSAGPU_RegionOp<string mnemonic, list<Trait> traits = []>
+    : SSAGPU_Op<mnemonic, !listconcat(traits, [SingleBlock])> {
+  let regions = (region SizedRegion<1>:$body);
+  let hasVerifier = 1;
+}
+
+def SSAGPU_YieldOp : SSAGPU_Op<"yield", [Pure, ReturnLike, Terminator]> {
+  let summary = "ends the region of an op";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+def SSAGPU_AllocOp : SSAGPU_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "shared memory for a tile, an array or a ring of them";
+  let description = [{
+    `offset`, in bytes, is given by `ssa-gpu-allocate`.
+
+    Example: `%k = ssa_gpu.alloc : !ssa_gpu.shared<3x64x128xbf16>`
+  }];
+  let arguments = (ins OptionalAttr<I64Attr>:$offset);
+  let results = (outs SSAGPU_SharedType:$memory);
+  let assemblyFormat = "attr-dict `:` type($memory)";
+}
+
+def SSAGPU_SlotOp : SSAGPU_Op<"slot", [Pure]> {
+  let summary = "one tile or array of a ring";
+  let description = "Example: `%t = ssa_gpu.slot %ring[%i] : !ssa_gpu.shared<3x64x128xbf16> -> !ssa_gpu.shared<64x128xbf16>`";
+  let arguments = (ins SSAGPU_SharedType:$ring, I32:$index);
+  let results = (outs SSAGPU_SharedType:$slot);
+  let assemblyFormat = "$ring `[` $index `]` attr-dict `:` type($ring) `->` type($slot)";
+  let hasVerifier = 1;
+}
+
+def SSAGPU_CopyRowsOp : SSAGPU_RegionOp<"copy_rows", []> {
+  let summary = "gather rows of a buffer into a tile, asynchronously";
+  let description = [{
+    For every row `r` of the tile the region yields where the row begins in `source`, in elements from its start, and whether it is to
+    be read; other rows, and columns past `columns`, become 0. `width` elements are copied at a time. Done when
+    `wait_copies` has seen the group that `commit_copies` closed.
+  }];
+  let arguments = (ins AnyMemRef:$source, SSAGPU_SharedType:$tile, I64Attr:$columns, I64Attr:$width);
+  let assemblyFormat = "$source `to` $tile $body attr-dict `:` type($source) `,` type($tile)";
+}
+
+def SSAGPU_FillOp : SSAGPU_RegionOp<"fill", []> {
+  let summary = "write an array in shared memory";
+  let description = "Entry `i` becomes what the region yields for it. Seen by other threads after a `barrier`.";
+  let arguments = (ins SSAGPU_SharedType:$array);
+  let assemblyFormat = "$array $body attr-dict `:` type($array)";
+}
+
+def SSAGPU_LoadEntryOp : SSAGPU_Op<"load_entry", [MemoryEffects<[MemRead]>]> {
+  let summary = "one entry of an array in shared memory";
+  let arguments = (ins SSAGPU_SharedType:$array, I32:$index);
+  let results = (outs AnyType:$value);
+  let assemblyFormat = "$array `[` $index `]` attr-dict `:` type($array) `->` type($value)";
+}
+
+def SSAGPU_CommitCopiesOp : SSAGPU_Op<"commit_copies"> {
+  let summary = "close a group of copies";
+  let assemblyFormat = "attr-dict";
+}
+
+def SSAGPU_WaitCopiesOp : SSAGPU_Op<"wait_copies"> {
+  let summary = "wait until at most `pending` groups of this thread's copies are under way, then for all threads of the block";
+  let description = "Afterwards all threads see the tiles of all older groups, also as operands of matrix products.";
+  let arguments = (ins I64Attr:$pending);
+  let assemblyFormat = "$pending attr-dict";
+}
+
+def SSAGPU_LoadOperandOp : SSAGPU_Op<"load_operand", [MemoryEffects<[MemRead]>]> {
+  let summary = "a tile in shared memory as left operand in registers";
+  let arguments = (ins SSAGPU_SharedType:$tile);
+  let results = (outs SSAGPU_Operand:$operand);
+  let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($operand)";
+}
+
+def SSAGPU_ToOperandOp : SSAGPU_Op<"to_operand", [Pure]> {
+  let summary = "an accumulator, rounded to 16 bits, as left operand of the next product";
+  let arguments = (ins SSAGPU_Accumulator:$tile);
+  let results = (outs SSAGPU_Operand:$operand);
+  let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($operand)";
+}
+
+def SSAGPU_MmaOp : SSAGPU_Op<"mma", [MemoryEffects<[MemRead]>, TypesMatchWith<"result like accumulator", "accumulator", "result", "$_self">]> {
+  let summary = "matrix product added to an accumulator";
+  let description = [{
+    `result = lhs * rhs + accumulator`, or `lhs * transpose(rhs) + accumulator` with `transposed`: `rhs` is then `NxK`, else `KxN`. `lhs` is an
+    operand tile, or a tile in shared memory where `family` takes one (`wgmma`).
+  }];
+  let arguments = (ins AnyTypeOf<[SSAGPU_Operand, SSAGPU_SharedType]>:$lhs, SSAGPU_SharedType:$rhs, SSAGPU_Accumulator:$accumulator,
+      UnitAttr:$transposed, SSAGPU_FamilyAttr:$family);
+  let results = (outs SSAGPU_Accumulator:$result);
+  let assemblyFormat = "$family $lhs `,` (`transposed` $transposed^)? $rhs `,` $accumulator attr-dict `:` type($lhs) `,` type($rhs) `,` type($accumulator)";
+  let hasVerifier = 1;
+}
+
+def SSAGPU_ReduceOp : SSAGPU_Op<"reduce", [Pure]> {
+  let summary = "sum or maximum of every row";
+  let description = "NaN propagates.";
+  let arguments = (ins SSAGPU_RowReductionAttr:$kind, SSAGPU_Accumulator:$tile);
+  let results = (outs SSAGPU_RowVector:$rows);
+  let assemblyFormat = "$kind $tile attr-dict `:` type($tile) `->` type($rows)";
+}
+
+def SSAGPU_BroadcastOp : SSAGPU_Op<"broadcast", [Pure]> {
+  let summary = "one value per row, in every column";
+  let arguments = (ins SSAGPU_RowVector:$rows);
+  let results = (outs SSAGPU_Accumulator:$tile);
+  let assemblyFormat = "$rows attr-dict `:` type($rows) `->` type($tile)";
+}
+
+def SSAGPU_MapRowsOp : SSAGPU_RegionOp<"map_rows", [RecursiveMemoryEffects]> {
+  let summary = "one value per row, made from the number of the row";
+  let results = (outs SSAGPU_RowVector:$rows);
+  let assemblyFormat = "$body attr-dict `:` type($rows)";
+}
+
+def SSAGPU_MapColumnsOp : SSAGPU_RegionOp<"map_columns", [RecursiveMemoryEffects]> {
+  let summary = "one value per column, made from the number of the column, in every row";
+  let results = (outs SSAGPU_Accumulator:$tile);
+  let assemblyFormat = "$body attr-dict `:` type($tile)";
+}
+
+def SSAGPU_StoreRowsOp : SSAGPU_RegionOp<"store_rows", []> {
+  let summary = "write the rows of an accumulator to a buffer";
+  let description = [{
+    For every row the region yields where it begins in `target`, in elements from its start, and whether it is written at all; the first
+    `columns` columns are, rounded to the element type.
+  }];
+  let arguments = (ins SSAGPU_Accumulator:$tile, AnyMemRef:$target, I64Attr:$columns);
+  let assemblyFormat = "$tile `to` $target $body attr-dict `:` type($tile) `,` type($target)";
+}
+
+def SSAGPU_StoreEntriesOp : SSAGPU_RegionOp<"store_entries", []> {
+  let summary = "write one value per row to a buffer";
+  let description = "The region yields where the value of a row goes, in elements from the start of `target`, and whether it is written.";
+  let arguments = (ins SSAGPU_RowVector:$rows, AnyMemRef:$target);
+  let assemblyFormat = "$rows `to` $target $body attr-dict `:` type($rows) `,` type($target)";
+}
+
+#endif // SSA_GPU_OPS_TD

@@ -1,0 +1,19 @@
+//===- Passes.h - Conversions from the ssa dialect --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_CONVERSION_PASSES_H
+#define SSA_CONVERSION_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::ssa {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "ssa/Conversion/Passes.h.inc"
+
+} // namespace mlir::ssa
+
+#endif // SSA_CONVERSION_PASSES_H

@@ -1,0 +1,57 @@
+//===- NVPTX.h - From kernels to PTX ----------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_TARGET_NVPTX_H
+#define SSA_TARGET_NVPTX_H
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Pass/Pass.h"
+#include "ssa/IR/SSA.h"
+#include <string>
+
+namespace mlir {
+class DialectRegistry;
+class OpPassManager;
+class TimingScope;
+} // namespace mlir
+
+namespace mlir::ssa {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "ssa/Target/Passes.h.inc"
+
+/// What compiling kernels needs of a context.
+void registerNVPTXTarget(DialectRegistry &registry);
+
+/// `ssa-kernels-to-nvvm`: from kernels in `gpu`, `memref`, `scf`, `arith`, `math`, `vector`, `nvgpu`, `nvvm`, `llvm` to `llvm` and
+/// `nvvm`. Runs on modules that have a target.
+void buildKernelsToNVVMPipeline(OpPassManager &pm);
+
+/// Makes the pipelines of this library known by name.
+void registerNVPTXPipelines();
+
+/// What becomes of a module of kernels.
+struct DeviceCode {
+  std::string llvm; // optimised LLVM IR
+  std::string ptx;
+};
+
+/// Compiles a module of kernels in `llvm` and `nvvm`. LLVM IR is printed only if `printLLVM`.
+FailureOr<DeviceCode> compileKernels(gpu::GPUModuleOp kernels, TargetAttr target, bool printLLVM, TimingScope &timing);
+
+/// Assembles PTX with the `ptxas` of an installed CUDA toolkit: in PATH, below CUDA_HOME or in /usr/local/cuda. Errors are
+/// reported at `loc`.
+FailureOr<std::string> assemblePTX(Location loc, StringRef ptx, TargetAttr target, TimingScope &timing);
+
+/// The alignment of a `vector.load` or `vector.store` that says none: the largest power of two that divides the size of the
+/// vector, at most 16 and at least the size of an element.
+uint64_t getAccessAlignment(VectorType type);
+
+/// The name of the symbol that stands for dynamic shared memory.
+inline constexpr llvm::StringLiteral dynamicSharedMemoryName = "ssa_dynamic_shared_memory";
+
+} // namespace mlir::ssa
+
+#endif // SSA_TARGET_NVPTX_H

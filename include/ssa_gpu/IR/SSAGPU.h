@@ -1,0 +1,48 @@
+//===- SSAGPU.h - The ssa_gpu dialect ---------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_GPU_IR_SSAGPU_H
+#define SSA_GPU_IR_SSAGPU_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "ssa_gpu/IR/SSAGPUDialect.h.inc"
+#include "ssa_gpu/IR/SSAGPUEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "ssa_gpu/IR/SSAGPUAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "ssa_gpu/IR/SSAGPUTypes.h.inc"
+
+namespace mlir::ssa_gpu {
+
+/// True if `type` is a tensor with this layout.
+template <typename LayoutAttr>
+bool hasLayout(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && isa_and_nonnull<LayoutAttr>(tensor.getEncoding());
+}
+
+/// True if `type` is a tile in registers.
+inline bool isTile(Type type) {
+  return hasLayout<AccumulatorAttr>(type) || hasLayout<RowsAttr>(type) || hasLayout<OperandAttr>(type);
+}
+
+/// The number of values of a tile that a thread holds.
+int64_t getValuesPerThread(RankedTensorType tile);
+
+} // namespace mlir::ssa_gpu
+
+#define GET_OP_CLASSES
+#include "ssa_gpu/IR/SSAGPUOps.h.inc"
+
+#endif // SSA_GPU_IR_SSAGPU_H

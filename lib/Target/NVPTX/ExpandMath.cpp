@@ -1,0 +1,503 @@
+//===- ExpandMath.cpp - ssa-nvptx-expand-math -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// NVPTX has no mathematical library of its own, and the toolkit's is not there when there is no toolkit. So functions become
+// what the chip has (ex2, lg2, sin, cos, tanh, rsqrt, each approximate) and polynomials. All are computed in f32.
+//
+// Largest errors, relative where not said, for results that are normal numbers; u is 2^-24:
+//
+//              plain                                      with fastmath<afn>
+//   exp2       2u                                         2u, results below 2^-126 are 0
+//   exp        2u                                         2u + u |x|, the same
+//   log2       2^-22; absolute where 1/2 < x < 2          the same
+//   log, log10 as log2, times ln 2 and log10 2
+//   log1p      2^-21.5                                    expm1  4u        rsqrt  2^-22.9      sqrt  exact
+//   sin, cos   2^-20 absolute, |x| <= 2^16                tan    sin / cos
+//   tanh       4u                                         tanh   2^-11
+//   sinh, cosh 6u                                         asinh, acosh, atanh  as log1p
+//   atan2      6u                                         asin, acos, atan  as atan2
+//   erf        4u                                         erfc   2^-20
+//   powf       2^-22 (2 + |y log2 x|)                     fpowi  as powf
+//   cbrt       4u
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "ssa/Target/NVPTX.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::ssa {
+#define GEN_PASS_DEF_SSANVPTXEXPANDMATHPASS
+#include "ssa/Target/Passes.h.inc"
+} // namespace mlir::ssa
+
+using namespace mlir;
+using arith::CmpFPredicate;
+
+namespace {
+
+/// Builds on f32 or vectors of it, element by element.
+class Math {
+public:
+  Math(OpBuilder &builder, Location loc, Type type, bool approximate)
+      : approximate(approximate), builder(builder), loc(loc), type(type) {}
+
+  Value c(double value) { return splat(builder.getF32FloatAttr(float(value)), type); }
+  Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
+  Value sub(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
+  Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
+  Value div(Value a, Value b) { return arith::DivFOp::create(builder, loc, a, b); }
+  Value fma(Value a, Value b, Value d) { return LLVM::FMAOp::create(builder, loc, type, a, b, d); }
+  Value neg(Value a) { return arith::NegFOp::create(builder, loc, a); }
+  // A number if one of the two is.
+  Value min(Value a, Value b) { return arith::MinNumFOp::create(builder, loc, a, b); }
+  Value max(Value a, Value b) { return arith::MaxNumFOp::create(builder, loc, a, b); }
+  Value abs(Value a) { return LLVM::FAbsOp::create(builder, loc, type, a); }
+  Value floor(Value a) { return LLVM::FFloorOp::create(builder, loc, type, a); }
+  Value rint(Value a) { return LLVM::RoundEvenOp::create(builder, loc, type, a); }
+  Value sqrt(Value a) { return LLVM::SqrtOp::create(builder, loc, type, a); }
+  Value copySign(Value a, Value sign) { return LLVM::CopySignOp::create(builder, loc, type, a, sign); }
+  Value cmp(CmpFPredicate p, Value a, Value b) { return arith::CmpFOp::create(builder, loc, p, a, b); }
+  Value lt(Value a, Value b) { return cmp(CmpFPredicate::OLT, a, b); }
+  Value eq(Value a, Value b) { return cmp(CmpFPredicate::OEQ, a, b); }
+  Value both(Value a, Value b) { return arith::AndIOp::create(builder, loc, a, b); }
+  Value select(Value p, Value a, Value b) { return arith::SelectOp::create(builder, loc, p, a, b); }
+
+  /// The sum of coefficients[i] x^i, added from the last.
+  Value poly(Value x, ArrayRef<double> coefficients) {
+    Value sum = c(coefficients.back());
+    for (double coefficient : llvm::reverse(coefficients.drop_back()))
+      sum = fma(sum, x, c(coefficient));
+    return sum;
+  }
+
+  Value ex2(Value a, bool flush) { return intrinsic(flush ? "llvm.nvvm.ex2.approx.ftz" : "llvm.nvvm.ex2.approx", a); }
+  Value lg2(Value a) { return intrinsic("llvm.nvvm.lg2.approx.f", a); }
+  Value rsqrt(Value a) { return intrinsic("llvm.nvvm.rsqrt.approx.f", a); }
+  Value sinApprox(Value a) { return intrinsic("llvm.nvvm.sin.approx.f", a); }
+  Value cosApprox(Value a) { return intrinsic("llvm.nvvm.cos.approx.f", a); }
+  Value tanhApprox(Value a);
+
+  /// 2^k of integers -126 .. 127 that are rounded by adding 1.5 * 2^23.
+  Value exp2OfRounded(Value shifted);
+  Value isNegative(Value a); // by its sign, -0 too
+  Value fromInteger(Value a) { return arith::SIToFPOp::create(builder, loc, type, a); }
+
+  const bool approximate;
+
+private:
+  Value splat(FloatAttr value, Type like) {
+    auto vector = dyn_cast<VectorType>(like);
+    return arith::ConstantOp::create(builder, loc, vector ? TypedAttr(DenseElementsAttr::get(vector, value)) : value);
+  }
+  Type integers() {
+    auto vector = dyn_cast<VectorType>(type);
+    return vector ? Type(VectorType::get(vector.getShape(), builder.getI32Type())) : builder.getI32Type();
+  }
+  Value integer(int32_t value) {
+    auto vector = dyn_cast<VectorType>(integers());
+    IntegerAttr attr = builder.getI32IntegerAttr(value);
+    return arith::ConstantOp::create(builder, loc, vector ? TypedAttr(DenseElementsAttr::get(vector, attr)) : attr);
+  }
+  Value bitcast(Value a, Type to) { return arith::BitcastOp::create(builder, loc, to, a); }
+  Value perElement(Value a, llvm::function_ref<Value(Value)> f);
+  Value intrinsic(StringRef name, Value a);
+
+  OpBuilder &builder;
+  Location loc;
+  Type type;
+};
+
+} // namespace
+
+Value Math::perElement(Value a, llvm::function_ref<Value(Value)> f) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector)
+    return f(a);
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < vector.getNumElements(); ++i)
+    elements.push_back(f(vector::ExtractOp::create(builder, loc, a, i)));
+  return vector::FromElementsOp::create(builder, loc, vector, elements);
+}
+
+Value Math::intrinsic(StringRef name, Value a) {
+  return perElement(a, [&](Value x) {
+    return LLVM::CallIntrinsicOp::create(builder, loc, x.getType(), builder.getStringAttr(name), x).getResult(0);
+  });
+}
+
+Value Math::tanhApprox(Value a) {
+  return perElement(a, [&](Value x) {
+    return LLVM::InlineAsmOp::create(builder, loc, x.getType(), ValueRange(x), "tanh.approx.f32 $0, $1;", "=f,f",
+                                     /*has_side_effects=*/false, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                                     /*asm_dialect=*/nullptr, /*operand_attrs=*/nullptr)
+        .getRes();
+  });
+}
+
+Value Math::exp2OfRounded(Value shifted) {
+  // The last bits of the sum are the integer; shifting them to the exponent drops all others.
+  Value bits = arith::ShLIOp::create(builder, loc, bitcast(shifted, integers()), integer(23));
+  return bitcast(arith::AddIOp::create(builder, loc, bits, integer(127 << 23)), type);
+}
+
+Value Math::isNegative(Value a) {
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, bitcast(a, integers()), integer(0));
+}
+
+//===----------------------------------------------------------------------===//
+// The functions
+//===----------------------------------------------------------------------===//
+
+static constexpr double log2e = 1.4426950408889634, ln2 = 0.6931471805599453, pi = 3.141592653589793;
+static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+static Value exp2(Math &m, Value x) { return m.ex2(x, /*flush=*/m.approximate); }
+
+/// x log2(e) = k + r with |r| <= 1/2 in the range of results, computed with log2(e) in two parts.
+static Value exp(Math &m, Value x) {
+  if (m.approximate)
+    return m.ex2(m.mul(x, m.c(log2e)), /*flush=*/true);
+  Value magic = m.c(12582912.0); // 1.5 * 2^23
+  Value inRange = m.min(m.max(x, m.c(-87.33)), m.c(88.02));
+  Value shifted = m.fma(inRange, m.c(log2e), magic);
+  Value k = m.sub(shifted, magic);
+  Value r = m.fma(x, m.c(log2e - float(log2e)), m.fma(x, m.c(log2e), m.neg(k)));
+  return m.mul(m.ex2(r, /*flush=*/true), m.exp2OfRounded(shifted));
+}
+
+static Value expm1(Math &m, Value x) {
+  Value p = m.poly(x, {5.000000596e-01, 1.666666865e-01, 4.166531563e-02, 8.333072998e-03, 1.399745699e-03, 1.999289525e-04});
+  Value nearZero = m.fma(m.mul(x, x), p, x);
+  return m.select(m.lt(m.abs(x), m.c(0.5)), nearZero, m.sub(exp(m, x), m.c(1)));
+}
+
+static Value log2(Math &m, Value x) { return m.lg2(x); }
+static Value log(Math &m, Value x) { return m.mul(m.lg2(x), m.c(ln2)); }
+static Value log10(Math &m, Value x) { return m.mul(m.lg2(x), m.c(0.30102999566398120)); }
+
+/// log(1 + x) = 2 atanh(s), s = x / (2 + x).
+static Value log1p(Math &m, Value x) {
+  Value s = m.div(x, m.add(x, m.c(2))), u = m.mul(s, s);
+  Value nearZero = m.fma(m.mul(s, u), m.poly(u, {6.666694880e-01, 3.995782435e-01, 3.036056757e-01}), m.add(s, s));
+  return m.select(m.lt(m.abs(s), m.c(0.2)), nearZero, log(m, m.add(x, m.c(1))));
+}
+
+static Value rsqrt(Math &m, Value x) { return m.rsqrt(x); }
+
+static Value cbrt(Math &m, Value x) {
+  Value a = m.abs(x), y = m.ex2(m.mul(m.lg2(a), m.c(1.0 / 3)), /*flush=*/false), square = m.mul(y, y);
+  Value better = m.sub(y, m.div(m.fma(square, y, m.neg(a)), m.mul(m.c(3), square))); // Newton's step
+  Value isSpecial = m.cmp(CmpFPredicate::OEQ, m.add(a, a), a); // 0 and inf
+  return m.copySign(m.select(isSpecial, a, better), x);
+}
+
+/// x without whole turns; 2 pi in three parts, the first two short so that products with them are exact.
+static Value reduceTurns(Math &m, Value x) {
+  Value k = m.rint(m.mul(x, m.c(0.5 / pi)));
+  constexpr double first = 6.28125, second = 0x1.fb4p-10;
+  Value r = m.fma(k, m.c(-first), x);
+  r = m.fma(k, m.c(-second), r);
+  return m.fma(k, m.c(-(2 * pi - first - second)), r);
+}
+
+static Value sin(Math &m, Value x) { return m.sinApprox(reduceTurns(m, x)); }
+static Value cos(Math &m, Value x) { return m.cosApprox(reduceTurns(m, x)); }
+
+static Value tan(Math &m, Value x) {
+  Value r = reduceTurns(m, x);
+  return m.div(m.sinApprox(r), m.cosApprox(r));
+}
+
+static Value tanh(Math &m, Value x) {
+  if (m.approximate)
+    return m.tanhApprox(x);
+  Value a = m.abs(x), u = m.mul(x, x);
+  Value far = m.sub(m.c(1), m.div(m.c(2), m.add(m.ex2(m.mul(a, m.c(2 * log2e)), /*flush=*/true), m.c(1))));
+  Value p = m.poly(u, {-3.333295882e-01, 1.332094222e-01, -5.268413574e-02, 1.645874418e-02});
+  return m.select(m.lt(a, m.c(0.55)), m.fma(m.mul(x, u), p, x), m.copySign(far, x));
+}
+
+static Value sinh(Math &m, Value x) {
+  Value a = m.abs(x), e = expm1(m, a);
+  Value near = m.mul(m.c(0.5), m.add(e, m.div(e, m.add(e, m.c(1)))));
+  return m.copySign(m.select(m.lt(a, m.c(20)), near, exp(m, m.sub(a, m.c(ln2)))), x);
+}
+
+static Value cosh(Math &m, Value x) {
+  Value half = exp(m, m.sub(m.abs(x), m.c(ln2))); // e^|x| / 2 does not overflow before the result does
+  return m.add(half, m.div(m.c(0.25), half));
+}
+
+static Value atan2(Math &m, Value y, Value x) {
+  Value ay = m.abs(y), ax = m.abs(x), low = m.min(ay, ax), high = m.max(ay, ax);
+  Value q = m.select(m.eq(low, high), m.c(1), m.div(low, high)); // inf / inf is 1 here
+  q = m.select(m.eq(high, m.c(0)), high, q);
+  Value u = m.mul(q, q);
+  Value p = m.poly(u, {-3.333316743e-01, 1.999413669e-01, -1.421420574e-01, 1.067892909e-01, -7.580552995e-02, 4.355324060e-02,
+                       -1.658099703e-02, 2.974543022e-03});
+  Value r = m.fma(m.mul(q, u), p, q);
+  r = m.select(m.lt(ax, ay), m.sub(m.c(pi / 2), r), r);
+  r = m.select(m.isNegative(x), m.sub(m.c(pi), r), r);
+  return m.select(m.cmp(CmpFPredicate::UNO, x, y), m.add(x, y), m.copySign(r, y));
+}
+
+static Value atan(Math &m, Value x) { return atan2(m, x, m.c(1)); }
+
+/// sqrt(1 - x^2).
+static Value otherLeg(Math &m, Value x) { return m.sqrt(m.mul(m.sub(m.c(1), x), m.add(m.c(1), x))); }
+static Value asin(Math &m, Value x) { return atan2(m, x, otherLeg(m, x)); }
+static Value acos(Math &m, Value x) { return atan2(m, otherLeg(m, x), x); }
+
+static Value asinh(Math &m, Value x) {
+  Value a = m.abs(x), square = m.mul(a, a);
+  Value near = log1p(m, m.add(a, m.div(square, m.add(m.c(1), m.sqrt(m.add(square, m.c(1)))))));
+  return m.copySign(m.select(m.lt(a, m.c(1e8)), near, m.add(log(m, a), m.c(ln2))), x);
+}
+
+static Value acosh(Math &m, Value x) {
+  Value t = m.sub(x, m.c(1));
+  Value near = log1p(m, m.add(t, m.sqrt(m.mul(t, m.add(t, m.c(2))))));
+  return m.select(m.lt(x, m.c(1e8)), near, m.add(log(m, x), m.c(ln2)));
+}
+
+static Value atanh(Math &m, Value x) {
+  Value a = m.abs(x);
+  return m.copySign(m.mul(m.c(0.5), log1p(m, m.div(m.add(a, a), m.sub(m.c(1), a)))), x);
+}
+
+/// erfc of x >= 0.9: e^(-x^2) t P(t) with t = 1 / (1 + 0.35 x), and x^2 in two parts.
+static Value erfcTail(Math &m, Value x) {
+  Value t = m.div(m.c(1), m.fma(x, m.c(0.35), m.c(1)));
+  Value p = m.poly(t, {1.974914074e-01, 1.969107836e-01, 1.906374097e-01, 1.333411336e-01, 2.166952491e-01, -9.058061987e-02,
+                       2.575033605e-01, -1.020593792e-01});
+  Value square = m.mul(x, x), rest = m.fma(x, x, m.neg(square));
+  Value bell = exp(m, m.neg(square));
+  bell = m.select(m.lt(x, m.c(11)), m.fma(bell, m.neg(rest), bell), m.c(0));
+  return m.mul(bell, m.mul(t, p));
+}
+
+static Value erfNearZero(Math &m, Value x) {
+  Value p = m.poly(m.mul(x, x), {1.128379107e+00, -3.761262596e-01, 1.128360033e-01, -2.685444430e-02, 5.189535208e-03,
+                                 -8.020841051e-04, 7.889119297e-05});
+  return m.mul(x, p);
+}
+
+static Value erf(Math &m, Value x) {
+  Value a = m.abs(x);
+  Value far = m.copySign(m.sub(m.c(1), erfcTail(m, a)), x);
+  Value value = m.select(m.lt(a, m.c(0.9)), erfNearZero(m, x), far);
+  return m.select(m.cmp(CmpFPredicate::UNO, x, x), x, value);
+}
+
+static Value erfc(Math &m, Value x) {
+  Value tail = erfcTail(m, m.abs(x));
+  Value far = m.select(m.isNegative(x), m.sub(m.c(2), tail), tail);
+  Value value = m.select(m.lt(m.abs(x), m.c(0.9)), m.sub(m.c(1), erfNearZero(m, x)), far);
+  return m.select(m.cmp(CmpFPredicate::UNO, x, x), x, value);
+}
+
+static Value powf(Math &m, Value x, Value y) {
+  Value a = m.abs(x), one = m.c(1), half = m.mul(y, m.c(0.5));
+  Value isInteger = m.eq(m.floor(y), y), isEven = m.eq(m.floor(half), half);
+  Value size = m.select(m.eq(a, one), one, m.ex2(m.mul(y, m.lg2(a)), /*flush=*/false));
+  Value oddSign = m.select(isEven, size, m.copySign(size, x));
+  // A negative number has whole powers only; of -0 and -inf the others are those of 0 and inf.
+  Value hasNone = m.both(m.lt(x, m.c(0)), m.lt(a, m.c(infinity)));
+  Value value = m.select(isInteger, oddSign, m.select(hasNone, m.c(std::nan("")), size));
+  value = m.select(m.cmp(CmpFPredicate::UNO, x, y), m.add(x, y), value);
+  return m.select(m.eq(y, m.c(0)), one, m.select(m.eq(x, one), one, value));
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+using Unary = Value (*)(Math &, Value);
+using Binary = Value (*)(Math &, Value, Value);
+} // namespace
+
+static const llvm::StringMap<Unary> &unaryFunctions() {
+  static const llvm::StringMap<Unary> table = {
+      {"math.acos", acos},   {"math.acosh", acosh}, {"math.asin", asin},   {"math.asinh", asinh}, {"math.atan", atan},
+      {"math.atanh", atanh}, {"math.cbrt", cbrt},   {"math.cos", cos},     {"math.cosh", cosh},   {"math.erf", erf},
+      {"math.erfc", erfc},   {"math.exp", exp},     {"math.exp2", exp2},   {"math.expm1", expm1}, {"math.log", log},
+      {"math.log10", log10}, {"math.log1p", log1p}, {"math.log2", log2},   {"math.rsqrt", rsqrt}, {"math.sin", sin},
+      {"math.sinh", sinh},   {"math.tan", tan},     {"math.tanh", tanh},
+  };
+  return table;
+}
+
+/// Ops that the backend has, by the name of LLVM's op. They take any float type.
+static StringRef exactFunction(StringRef name) {
+  return llvm::StringSwitch<StringRef>(name)
+      .Case("math.absf", LLVM::FAbsOp::getOperationName())
+      .Case("math.ceil", LLVM::FCeilOp::getOperationName())
+      .Case("math.copysign", LLVM::CopySignOp::getOperationName())
+      .Case("math.floor", LLVM::FFloorOp::getOperationName())
+      .Case("math.fma", LLVM::FMAOp::getOperationName())
+      .Case("math.round", LLVM::RoundOp::getOperationName())
+      .Case("math.roundeven", LLVM::RoundEvenOp::getOperationName())
+      .Case("math.sqrt", LLVM::SqrtOp::getOperationName())
+      .Case("math.trunc", LLVM::FTruncOp::getOperationName())
+      .Case("math.ctpop", LLVM::CtPopOp::getOperationName())
+      .Default("");
+}
+
+namespace {
+
+/// Expands one op. Vectors of rank other than 1 are handled as flat ones.
+class Expansion {
+public:
+  explicit Expansion(Operation *op) : op(op), builder(op), loc(op->getLoc()) {}
+
+  /// Replaces the op; nothing is done where it has no expansion.
+  LogicalResult run();
+
+private:
+  SmallVector<Value> compute(ArrayRef<Value> operands);
+  Value computeExact(ArrayRef<Value> operands);
+  Value computeClass(ArrayRef<Value> operands);
+  Value computeInteger(ArrayRef<Value> operands);
+  Value flat(Value v);
+  Value withElement(Value v, Type elementType);
+
+  Operation *op;
+  OpBuilder builder;
+  Location loc;
+};
+
+} // namespace
+
+Value Expansion::flat(Value v) {
+  auto type = dyn_cast<VectorType>(v.getType());
+  if (!type || type.getRank() == 1)
+    return v;
+  auto flatType = VectorType::get({type.getNumElements()}, type.getElementType());
+  return vector::ShapeCastOp::create(builder, loc, flatType, v);
+}
+
+/// `v` rounded or extended to another float type.
+Value Expansion::withElement(Value v, Type elementType) {
+  Type from = getElementTypeOrSelf(v);
+  if (from == elementType)
+    return v;
+  auto vector = dyn_cast<VectorType>(v.getType());
+  Type to = vector ? Type(vector.clone(elementType)) : elementType;
+  if (from.getIntOrFloatBitWidth() < elementType.getIntOrFloatBitWidth())
+    return arith::ExtFOp::create(builder, loc, to, v);
+  return arith::TruncFOp::create(builder, loc, to, v);
+}
+
+Value Expansion::computeExact(ArrayRef<Value> operands) {
+  StringRef name = exactFunction(op->getName().getStringRef());
+  if (name.empty())
+    return {};
+  return builder.create(loc, StringAttr::get(op->getContext(), name), operands, operands[0].getType())->getResult(0);
+}
+
+Value Expansion::computeClass(ArrayRef<Value> operands) {
+  Value x = operands[0];
+  if (isa<math::IsNaNOp>(op))
+    return arith::CmpFOp::create(builder, loc, CmpFPredicate::UNO, x, x);
+  auto constant = [&](APFloat value) -> Value {
+    auto attr = FloatAttr::get(getElementTypeOrSelf(x), value);
+    auto vector = dyn_cast<VectorType>(x.getType());
+    return arith::ConstantOp::create(builder, loc, vector ? TypedAttr(DenseElementsAttr::get(vector, attr)) : attr);
+  };
+  const llvm::fltSemantics &semantics = cast<FloatType>(getElementTypeOrSelf(x)).getFloatSemantics();
+  Value inf = constant(APFloat::getInf(semantics)), size = LLVM::FAbsOp::create(builder, loc, x.getType(), x);
+  auto compare = [&](CmpFPredicate p, Value b) -> Value { return arith::CmpFOp::create(builder, loc, p, size, b); };
+  if (isa<math::IsInfOp>(op))
+    return compare(CmpFPredicate::OEQ, inf);
+  Value isFinite = compare(CmpFPredicate::OLT, inf);
+  if (isa<math::IsFiniteOp>(op))
+    return isFinite;
+  if (!isa<math::IsNormalOp>(op))
+    return {};
+  Value isLarge = compare(CmpFPredicate::OGE, constant(APFloat::getSmallestNormalized(semantics)));
+  return arith::AndIOp::create(builder, loc, isFinite, isLarge);
+}
+
+Value Expansion::computeInteger(ArrayRef<Value> operands) {
+  Type type = operands[0].getType();
+  if (isa<math::AbsIOp>(op))
+    return LLVM::AbsOp::create(builder, loc, type, operands[0], /*is_int_min_poison=*/false);
+  if (isa<math::CountLeadingZerosOp>(op))
+    return LLVM::CountLeadingZerosOp::create(builder, loc, type, operands[0], /*is_zero_poison=*/false);
+  if (isa<math::CountTrailingZerosOp>(op))
+    return LLVM::CountTrailingZerosOp::create(builder, loc, type, operands[0], /*is_zero_poison=*/false);
+  return {};
+}
+
+SmallVector<Value> Expansion::compute(ArrayRef<Value> operands) {
+  for (auto method : {&Expansion::computeExact, &Expansion::computeInteger})
+    if (Value value = (this->*method)(operands))
+      return {value};
+  auto type = dyn_cast<FloatType>(getElementTypeOrSelf(operands[0]));
+  if (!type)
+    return {};
+  if (Value value = computeClass(operands))
+    return {value};
+  if (isa<math::ClampFOp>(op)) {
+    Value low = arith::MaximumFOp::create(builder, loc, operands[0], operands[1]);
+    return {arith::MinimumFOp::create(builder, loc, low, operands[2])};
+  }
+  if (type.getWidth() > 32 || type.getWidth() < 16)
+    return {};
+  auto flags = op->getAttrOfType<arith::FastMathFlagsAttr>("fastmath");
+  bool approximate = flags && arith::bitEnumContainsAll(flags.getValue(), arith::FastMathFlags::afn);
+  Value x = withElement(operands[0], builder.getF32Type());
+  Math m(builder, loc, x.getType(), approximate);
+  SmallVector<Value> values;
+  if (Unary function = unaryFunctions().lookup(op->getName().getStringRef()))
+    values = {function(m, x)};
+  else if (isa<math::Atan2Op>(op))
+    values = {atan2(m, x, withElement(operands[1], builder.getF32Type()))};
+  else if (isa<math::PowFOp>(op))
+    values = {powf(m, x, withElement(operands[1], builder.getF32Type()))};
+  else if (isa<math::FPowIOp>(op))
+    values = {powf(m, x, m.fromInteger(operands[1]))};
+  else if (isa<math::SincosOp>(op))
+    values = {sin(m, x), cos(m, x)};
+  for (Value &value : values)
+    value = withElement(value, type);
+  return values;
+}
+
+LogicalResult Expansion::run() {
+  // An op on `index` would have to know its width.
+  if (llvm::any_of(op->getOperandTypes(), [](Type t) { return !getElementTypeOrSelf(t).isIntOrFloat(); }))
+    return op->emitOpError("has no device code for 'index'; cast it to 'i64'");
+  SmallVector<Value> operands = llvm::map_to_vector(op->getOperands(), [&](Value v) { return flat(v); });
+  SmallVector<Value> values = compute(operands);
+  if (values.empty())
+    return op->emitOpError("has no device code for ") << op->getOperand(0).getType();
+  for (auto [result, value] : llvm::zip_equal(op->getResults(), values)) {
+    if (value.getType() != result.getType())
+      value = vector::ShapeCastOp::create(builder, loc, result.getType(), value);
+    result.replaceAllUsesWith(value);
+  }
+  op->erase();
+  return success();
+}
+
+namespace {
+struct ExpandMath : ssa::impl::SSANVPTXExpandMathPassBase<ExpandMath> {
+  void runOnOperation() override {
+    SmallVector<Operation *> ops;
+    getOperation()->walk([&](Operation *op) {
+      if (isa_and_nonnull<math::MathDialect>(op->getDialect()))
+        ops.push_back(op);
+    });
+    for (Operation *op : ops)
+      if (failed(Expansion(op).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,137 @@
+//===- KernelBuilder.h - Kernels and their launches -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// A conversion pattern makes one kernel or a few out of an op: it allocates the results in the host function, then builds
+// kernels whose bodies see what it passes them. Host and device sides are built together, so that an argument cannot be
+// passed in one order and read in another.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_LIB_CONVERSION_SSATOSSAGPU_KERNELBUILDER_H
+#define SSA_LIB_CONVERSION_SSATOSSAGPU_KERNELBUILDER_H
+
+#include "ssa/IR/SSA.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include <functional>
+
+namespace mlir::ssa {
+
+/// The memref that stands for a tensor or selection: any strides and offset, innermost stride 1.
+MemRefType getBufferType(ShapedType type);
+
+/// Integer and floating point arithmetic on one location, for code that reads like what it computes. Integers are
+/// `index` (64 bits on the device) unless the operand is of another type.
+class Emitter {
+public:
+  Emitter(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
+
+  Value index(int64_t c);
+  Value i32(int64_t c);
+  Value f32(double c);
+  Value add(Value a, Value b);
+  Value sub(Value a, Value b);
+  Value mul(Value a, Value b);
+  Value div(Value a, Value b); // of non-negative numbers, downwards
+  Value rem(Value a, Value b);
+  Value ceilDiv(Value a, Value b);
+  Value min(Value a, Value b); // signed
+  Value max(Value a, Value b);
+  Value fmul(Value a, Value b);
+  Value fadd(Value a, Value b);
+  Value fsub(Value a, Value b);
+  Value fdiv(Value a, Value b);
+  Value select(Value c, Value a, Value b);
+  Value both(Value a, Value b);
+  Value either(Value a, Value b);
+  Value lt(Value a, Value b); // signed
+  Value le(Value a, Value b);
+  Value ge(Value a, Value b);
+  Value eq(Value a, Value b);
+  Value ne(Value a, Value b);
+  Value ult(Value a, Value b); // unsigned
+  Value ule(Value a, Value b);
+  Value ugt(Value a, Value b);
+  Value uge(Value a, Value b);
+  Value umin(Value a, Value b);
+  Value umax(Value a, Value b);
+  Value bitXor(Value a, Value b);
+  Value shiftLeft(Value a, Value b);
+  Value shiftRight(Value a, Value b); // filling with zeros
+  Value popCount(Value v);
+  Value countLeadingZeros(Value v);
+  Value countTrailingZeros(Value v);
+  /// The same bits as another type.
+  Value bitcast(Value v, Type type);
+  Value toIndex(Value i32);
+  Value toI32(Value index);
+  /// To f32, element by element of a vector.
+  Value extend(Value v);
+  /// To another float type, rounded to nearest even, element by element of a vector.
+  Value round(Value v, Type elementType);
+  Value dim(Value memref, int64_t i);
+
+  Value load(Value memref, ValueRange at);
+  void store(Value value, Value memref, ValueRange at);
+  /// `width` elements that follow one another from `at` on, in one access: a buffer's address there is a multiple of its size.
+  Value loadVector(Value memref, ValueRange at, int64_t width);
+  void storeVector(Value vector, Value memref, ValueRange at);
+  /// A scalar, `width` times.
+  Value broadcast(Value scalar, int64_t width);
+  /// Adds to an element; what stood there before.
+  Value atomicAdd(Value value, Value memref, ValueRange at);
+  Value atomicOr(Value value, Value memref, ValueRange at);
+
+  /// `for (i = begin; i < end; i += step)`, carrying values.
+  SmallVector<Value> loop(Value begin, Value end, Value step, ValueRange inits,
+                          llvm::function_ref<SmallVector<Value>(Value i, ValueRange carried)> body);
+  void loop(Value begin, Value end, Value step, llvm::function_ref<void(Value i)> body);
+  void ifThen(Value condition, llvm::function_ref<void()> then);
+  /// `while (condition(carried)) carried = body(carried);`
+  SmallVector<Value> loopWhile(ValueRange inits, llvm::function_ref<Value(ValueRange carried)> condition,
+                               llvm::function_ref<SmallVector<Value>(ValueRange carried)> body);
+  SmallVector<Value> ifElse(Value condition, TypeRange types, llvm::function_ref<SmallVector<Value>()> then,
+                            llvm::function_ref<SmallVector<Value>()> otherwise);
+
+  OpBuilder &builder;
+  Location loc;
+};
+
+/// One kernel and its launch.
+class KernelBuilder : public Emitter {
+public:
+  /// `arguments` are host values (buffers and scalars); `getArgument(i)` is what the kernel sees of them. `name` is made
+  /// unique. The insertion point of `device` is the kernel's body, that of `host` stays in the host function.
+  KernelBuilder(OpBuilder &host, Operation *op, StringRef name, int64_t threads, ValueRange arguments);
+
+  Value getArgument(unsigned i) { return function.getArgument(i); }
+  Value threadId();
+
+  /// Calls `body(item)` with the kernel's share of the items 0 .. `count`-1, one item per block at a time; `count` is a value of
+  /// the host function. There is no limit to the count.
+  void forEachItem(Value count, llvm::function_ref<void(Value item)> body);
+
+  /// Shared memory for `count` elements, at a multiple of 16 bytes.
+  Value addShared(Type elementType, int64_t count);
+
+  /// `count` elements from byte `begin` on of the memory whose size is given to `finish`; both are of the kernel.
+  Value getDynamicShared(Type elementType, Value begin, Value count);
+
+  /// Ends the kernel and launches it with `sharedBytes` (a host value) of dynamic shared memory.
+  void finish(int64_t sharedBytes = 0);
+  void finish(Value sharedBytes);
+
+private:
+  OpBuilder device;
+  OpBuilder &host;
+  Operation *op;
+  int64_t threads;
+  SmallVector<Value> hostArguments;
+  gpu::GPUFuncOp function;
+  Value blocks; // the grid, a host value
+};
+
+} // namespace mlir::ssa
+
+#endif // SSA_LIB_CONVERSION_SSATOSSAGPU_KERNELBUILDER_H

@@ -1,0 +1,185 @@
+//===- KeySlots.cpp - The keys that a tile of queries visits --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "KeySlots.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "ssa_gpu/IR/SSAGPU.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::ssa;
+
+BufferView::BufferView(Emitter &e, Value buffer) : buffer(buffer) {
+  auto metadata = memref::ExtractStridedMetadataOp::create(e.builder, e.loc, buffer);
+  offset = metadata.getOffset();
+  strides.assign(metadata.getStrides().begin(), metadata.getStrides().end());
+}
+
+Value BufferView::getBegin(Emitter &e, ValueRange indices) const {
+  Value begin = offset;
+  for (auto [index, stride] : llvm::zip(indices, strides))
+    begin = e.add(begin, e.mul(index, stride));
+  return begin;
+}
+
+Value ssa::getNumBlocks(Emitter &e, BlocksAttr blocks, Value tokens) {
+  if (blocks.getStride() == blocks.getSize()) {
+    Value count = e.ceilDiv(e.sub(tokens, e.index(blocks.getOffset())), e.index(blocks.getSize()));
+    return e.select(e.eq(tokens, e.index(0)), e.index(0), count);
+  }
+  Value room = e.sub(tokens, e.index(blocks.getOffset() + blocks.getSize()));
+  Value count = e.add(e.div(e.max(room, e.index(0)), e.index(blocks.getStride())), e.index(1));
+  return e.select(e.lt(room, e.index(0)), e.index(0), count);
+}
+
+//===----------------------------------------------------------------------===//
+// Ranges
+//===----------------------------------------------------------------------===//
+
+void KeySlots::useRange(Emitter &e) {
+  const Config &c = config;
+  Value zero = e.i32(0), end = c.keyRows;
+  windowBegin = zero;
+  sinkSlots = zero;
+  bool isTokens = c.blocks.isTokens();
+  if (c.mask && c.mask.getCausal()) {
+    // Rows whose last token is not after the last query.
+    Value room = e.sub(c.lastPosition, e.i32(c.blocks.getOffset() + c.blocks.getSize() - 1));
+    Value seen = e.add(e.div(e.max(room, zero), e.i32(c.blocks.getStride())), e.i32(1));
+    end = e.min(end, e.select(e.lt(room, zero), zero, seen));
+  }
+  // Of summaries a window only masks: they are few.
+  if (c.mask && c.mask.getWindow() && isTokens) {
+    int64_t window = c.mask.getWindow();
+    if (!c.mask.getCausal())
+      end = e.min(end, e.max(e.add(c.lastPosition, e.i32(window)), zero));
+    windowBegin = e.min(e.max(e.sub(c.firstPosition, e.i32(window - 1)), zero), end);
+    sinkSlots = e.min(e.min(e.i32(c.mask.getSink()), c.keyRows), windowBegin);
+  }
+  slots = e.add(sinkSlots, e.sub(end, windowBegin));
+  finish(e);
+}
+
+void KeySlots::finish(Emitter &e) { steps = e.div(e.add(slots, e.i32(config.tileKeys - 1)), e.i32(config.tileKeys)); }
+
+//===----------------------------------------------------------------------===//
+// Lists
+//===----------------------------------------------------------------------===//
+
+void KeySlots::useList(Emitter &e, SelectionType selection, Value buffer, ArrayRef<Value> place, int64_t cells) {
+  type = selection;
+  lists = buffer;
+  BufferView view(e, buffer);
+  Value head = e.div(place[1], e.index(cells / type.getHeads()));
+  // One list may serve every query.
+  Value row = e.select(e.eq(e.dim(buffer, 2), e.index(1)), e.index(0), place[2]);
+  listBegin = view.getBegin(e, {place[0], head, row});
+  numEntries = countEntries(e, type, listBegin);
+  slots = e.mul(numEntries, e.i32(type.getKeyBlock()));
+  finish(e);
+}
+
+/// A scalar load of entry `i` (i32) of a list.
+static Value loadListEntry(Emitter &e, Value lists, Value begin, Value i) {
+  // The list is read through a flat view: its place has been computed from strides already.
+  auto type = cast<MemRefType>(lists.getType());
+  auto flat = MemRefType::get({ShapedType::kDynamic}, type.getElementType(),
+                              StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, {1}));
+  auto base = memref::ExtractStridedMetadataOp::create(e.builder, e.loc, lists).getBaseBuffer();
+  Value view = memref::ReinterpretCastOp::create(e.builder, e.loc, flat, base, OpFoldResult(begin), ArrayRef<OpFoldResult>{OpFoldResult(e.index(type.getDimSize(3)))},
+                                                 ArrayRef<OpFoldResult>{e.builder.getIndexAttr(1)});
+  return memref::LoadOp::create(e.builder, e.loc, view, e.toIndex(i));
+}
+
+/// How many entries stand for blocks that exist and begin in sight: they come first in a sorted list. Every warp counts for itself.
+Value KeySlots::countEntries(Emitter &e, SelectionType selection, Value begin) {
+  constexpr int64_t lanes = 32;
+  Value lane = e.rem(e.toI32(gpu::ThreadIdOp::create(e.builder, e.loc, gpu::Dimension::x)), e.i32(lanes));
+  Value width = e.i32(selection.getWidth()), size = e.i32(selection.getKeyBlock());
+  SmallVector<Value> counted = e.loop(lane, width, e.i32(lanes), e.i32(0), [&](Value i, ValueRange count) -> SmallVector<Value> {
+    Value entry = loadListEntry(e, lists, begin, i);
+    // Past the end is padding; compared in blocks, since the product may not fit.
+    Value blocks = e.div(e.add(config.keyRows, e.sub(size, e.i32(1))), size);
+    Value exists = e.both(e.ge(entry, e.i32(0)), e.lt(entry, blocks));
+    Value first = e.mul(e.select(exists, entry, e.i32(0)), size);
+    Value counts = e.both(exists, isVisibleFrom(e, first));
+    return {e.select(counts, e.add(count[0], e.i32(1)), count[0])};
+  });
+  Value sum = counted.front();
+  for (int64_t distance = 1; distance < lanes; distance *= 2)
+    sum = e.add(sum, gpu::ShuffleOp::create(e.builder, e.loc, sum, distance, lanes, gpu::ShuffleMode::XOR).getShuffleResult());
+  return sum;
+}
+
+/// False if the last query of the tile stands before the row: then it stands before all later ones too.
+Value KeySlots::isVisibleFrom(Emitter &e, Value number) const {
+  if (!config.mask || !config.mask.getCausal())
+    return e.eq(number, number);
+  Value end = e.add(e.mul(number, e.i32(config.blocks.getStride())), e.i32(config.blocks.getOffset() + config.blocks.getSize() - 1));
+  return e.le(end, config.lastPosition);
+}
+
+Value KeySlots::getNumber(Emitter &e, Value slot) const {
+  Value isSlot = e.lt(slot, slots);
+  if (!lists) {
+    Value inWindow = e.add(windowBegin, e.sub(slot, sinkSlots));
+    return e.select(isSlot, e.select(e.lt(slot, sinkSlots), slot, inWindow), e.i32(none));
+  }
+  Value size = e.i32(type.getKeyBlock());
+  Value entry = loadListEntry(e, lists, listBegin, e.select(isSlot, e.div(slot, size), e.i32(0)));
+  Value number = e.add(e.mul(e.select(isSlot, entry, e.i32(0)), size), e.rem(slot, size));
+  return e.select(e.both(isSlot, e.lt(number, config.keyRows)), number, e.i32(none));
+}
+
+//===----------------------------------------------------------------------===//
+// The mask
+//===----------------------------------------------------------------------===//
+
+/// `scalar` as whatever `like` is: a scalar or a tile.
+Value KeySlots::splatLike(Emitter &e, Value like, Value scalar) const {
+  auto tile = dyn_cast<RankedTensorType>(like.getType());
+  if (!tile)
+    return scalar;
+  APInt constant;
+  if (matchPattern(scalar, m_ConstantInt(&constant)))
+    return arith::ConstantOp::create(e.builder, e.loc, DenseElementsAttr::get(tile, e.builder.getIntegerAttr(tile.getElementType(), constant)));
+  auto rows = RankedTensorType::get({tile.getDimSize(0)}, tile.getElementType(), ssa_gpu::RowsAttr::get(e.builder.getContext()));
+  auto map = ssa_gpu::MapRowsOp::create(e.builder, e.loc, rows);
+  {
+    OpBuilder::InsertionGuard guard(e.builder);
+    e.builder.createBlock(&map.getBody(), {}, e.builder.getI32Type(), e.loc);
+    ssa_gpu::YieldOp::create(e.builder, e.loc, scalar);
+  }
+  return ssa_gpu::BroadcastOp::create(e.builder, e.loc, tile, map);
+}
+
+Value KeySlots::isVisible(Emitter &e, Value number, Value first, Value last) const {
+  auto constant = [&](int64_t c) { return splatLike(e, number, e.i32(c)); };
+  Value isNumber = e.ne(number, constant(none));
+  if (!config.mask)
+    return isNumber;
+  BlocksAttr blocks = config.blocks;
+  Value begin = number, end = number;
+  if (!blocks.isTokens()) {
+    begin = e.add(e.mul(number, constant(blocks.getStride())), constant(blocks.getOffset()));
+    end = e.add(begin, constant(blocks.getSize() - 1));
+  }
+  bool causal = config.mask.getCausal();
+  Value visible = isNumber;
+  if (causal) // of tokens, `none` is after every query
+    visible = blocks.isTokens() ? e.le(end, last) : e.both(isNumber, e.le(end, last));
+  int64_t window = config.mask.getWindow();
+  if (!window)
+    return visible;
+  Value existingEnd = blocks.isTokens() ? end : e.min(end, splatLike(e, number, e.sub(config.tokens, e.i32(1))));
+  Value inWindow = e.lt(e.sub(first, constant(window)), existingEnd);
+  if (!causal)
+    inWindow = e.both(inWindow, e.lt(begin, e.add(last, constant(window))));
+  if (config.mask.getSink())
+    inWindow = e.either(inWindow, e.lt(begin, constant(config.mask.getSink())));
+  return e.both(visible, inWindow);
+}

@@ -1,0 +1,73 @@
+//===- KeySlots.h - The keys that a tile of queries visits ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_LIB_CONVERSION_SSATOSSAGPU_KEYSLOTS_H
+#define SSA_LIB_CONVERSION_SSATOSSAGPU_KEYSLOTS_H
+
+#include "KernelBuilder.h"
+#include "ssa/IR/Geometry.h"
+
+namespace mlir::ssa {
+
+/// A buffer with its strides, in a kernel.
+struct BufferView {
+  BufferView() = default;
+  BufferView(Emitter &e, Value buffer);
+  /// Where the row (or entry) at these first indices begins, in elements.
+  Value getBegin(Emitter &e, ValueRange indices) const;
+
+  Value buffer, offset;
+  SmallVector<Value> strides;
+};
+
+/// The keys that the queries of a tile visit, as slots 0, 1, .. in steps of a tile of keys. The number of a slot is the token or
+/// row that it stands for; of a slot without one it is `none`, which is greater than all. All values are i32.
+class KeySlots {
+public:
+  static constexpr int64_t none = std::numeric_limits<int32_t>::max();
+
+  struct Config {
+    MaskAttr mask; // may be null
+    BlocksAttr blocks;
+    Value tokens, keyRows; // how many tokens there are, and rows of keys
+    Value firstPosition, lastPosition; // of the tile's queries
+    int64_t tileKeys;
+  };
+  KeySlots(Emitter &e, const Config &config) : config(config) {}
+
+  /// Visits all that the mask allows to one of the queries.
+  void useRange(Emitter &e);
+  /// Visits the numbers of a sorted list, of which the tile's queries see those before the first that comes too late.
+  void useList(Emitter &e, SelectionType type, Value lists, ArrayRef<Value> place, int64_t cells);
+
+  Value getNumber(Emitter &e, Value slot) const;
+  /// True if the mask allows `number` to one of the tile's queries.
+  Value isInSight(Emitter &e, Value number) const { return isVisible(e, number, config.firstPosition, config.lastPosition); }
+  /// True where the mask allows a number to a query that stands at `position`; both scalars or tiles.
+  Value isVisible(Emitter &e, Value number, Value position) const { return isVisible(e, number, position, position); }
+
+  Value steps; // how many
+
+private:
+  Value isVisible(Emitter &e, Value number, Value first, Value last) const;
+  Value splatLike(Emitter &e, Value like, Value scalar) const;
+  Value countEntries(Emitter &e, SelectionType type, Value begin);
+  Value isVisibleFrom(Emitter &e, Value number) const;
+  void finish(Emitter &e);
+
+  Config config;
+  Value slots;
+  // Of a range: the first `sinkSlots` slots are the first keys, the others begin at `windowBegin`.
+  Value sinkSlots, windowBegin;
+  // Of a list.
+  SelectionType type;
+  Value lists, listBegin, numEntries;
+};
+
+/// The number of blocks of `tokens` tokens, all `index`.
+Value getNumBlocks(Emitter &e, BlocksAttr blocks, Value tokens);
+
+} // namespace mlir::ssa
+
+#endif // SSA_LIB_CONVERSION_SSATOSSAGPU_KEYSLOTS_H

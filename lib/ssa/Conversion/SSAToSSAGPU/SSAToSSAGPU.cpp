@@ -1,0 +1,303 @@
+//===- SSAToSSAGPU.cpp - convert-ssa-to-ssa-gpu ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Conversion.h"
+#include "ssa/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "ssa_gpu/IR/SSAGPU.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <numeric>
+
+namespace mlir::ssa {
+#define GEN_PASS_DEF_CONVERTSSATOSSAGPUPASS
+#include "ssa/Conversion/Passes.h.inc"
+} // namespace mlir::ssa
+
+using namespace mlir;
+using namespace mlir::ssa;
+
+//===----------------------------------------------------------------------===//
+// HostFunction
+//===----------------------------------------------------------------------===//
+
+Value HostFunction::getBuffer(Value v) const {
+  if (!isa<ShapedType>(v.getType()))
+    return v;
+  return buffers.lookup(v);
+}
+
+Value HostFunction::getScalar(Value v) const { return scalars.lookup(v); }
+
+void HostFunction::require(Operation *op, Value condition, const Twine &message) {
+  cf::AssertOp::create(builder, op->getLoc(), condition, ("'" + op->getName().getStringRef() + "' " + message).str());
+}
+
+/// `buffer` as the type that stands for tensors of its shape.
+static Value castToBuffer(OpBuilder &builder, Value buffer) {
+  MemRefType type = getBufferType(cast<ShapedType>(buffer.getType()));
+  return buffer.getType() == type ? buffer : memref::CastOp::create(builder, buffer.getLoc(), type, buffer).getResult();
+}
+
+Value HostFunction::allocateWorkspace(Location loc, ArrayRef<OpFoldResult> sizes, Type elementType) {
+  return castToBuffer(builder, memref::AllocOp::create(builder, loc, sizes, elementType));
+}
+
+FailureOr<Value> HostFunction::allocateResult(Operation *op, unsigned number) {
+  ReifiedRankedShapedTypeDims shapes;
+  if (failed(cast<ReifyRankedShapedTypeOpInterface>(op).reifyResultShapes(builder, shapes)))
+    return op->emitOpError("has a result whose size is no expression of the sizes of arguments"), failure();
+  auto type = cast<ShapedType>(op->getResult(number).getType());
+  Value buffer = allocateWorkspace(op->getLoc(), shapes[number], type.getElementType());
+  setBuffer(op->getResult(number), buffer);
+  return buffer;
+}
+
+void HostFunction::requireSameDim(Operation *op, const NamedBuffer &a, const NamedBuffer &b, unsigned i) {
+  auto typeA = cast<MemRefType>(a.buffer.getType()), typeB = cast<MemRefType>(b.buffer.getType());
+  if (a.buffer == b.buffer || (!typeA.isDynamicDim(i) && !typeB.isDynamicDim(i)))
+    return; // the verifier has seen static sizes
+  Emitter e(builder, op->getLoc());
+  require(op, e.eq(e.dim(a.buffer, i), e.dim(b.buffer, i)),
+          "expected dimension " + Twine(i) + " of '" + a.name + "' to be dimension " + Twine(i) + " of '" + b.name + "'");
+}
+
+static int64_t getElementBytes(Value buffer) { return cast<MemRefType>(buffer.getType()).getElementTypeBitWidth() / 8; }
+
+/// The function's argument that a buffer is a view of, if any, and the elements that its start is known to be a multiple of.
+static std::pair<BlockArgument, int64_t> traceBuffer(Value buffer) {
+  int64_t multiple = 0; // of any number
+  while (Operation *source = buffer.getDefiningOp()) {
+    if (auto view = dyn_cast<memref::SubViewOp>(source)) {
+      std::optional<int64_t> offset = getConstantIntValue(view.getMixedOffsets().back());
+      multiple = std::gcd(multiple, offset.value_or(1));
+    } else if (!isa<memref::CastOp>(source)) {
+      return {BlockArgument(), multiple};
+    }
+    buffer = source->getOperand(0);
+  }
+  return {cast<BlockArgument>(buffer), multiple};
+}
+
+int64_t HostFunction::getVectorWidth(Operation *op, int64_t elements, ArrayRef<NamedBuffer> rows) {
+  constexpr int64_t maxBytes = 16;
+  int64_t width = maxBytes;
+  for (const NamedBuffer &row : rows) {
+    int64_t whole = std::gcd(elements, traceBuffer(row.buffer).second);
+    width = std::min({width, maxBytes / getElementBytes(row.buffer), whole & -whole});
+  }
+  for (const NamedBuffer &row : rows)
+    if (BlockArgument argument = traceBuffer(row.buffer).first)
+      requireAligned(op, row, argument, width);
+  return width;
+}
+
+/// An address that is a multiple of `width` elements, and strides that keep it so.
+void HostFunction::requireAligned(Operation *op, const NamedBuffer &rows, BlockArgument argument, int64_t width) {
+  unsigned number = argument.getArgNumber();
+  int64_t bytes = width * getElementBytes(rows.buffer);
+  StringRef name = LLVM::LLVMDialect::getAlignAttrName();
+  auto known = function.getArgAttrOfType<IntegerAttr>(number, name);
+  if (!known || known.getInt() < bytes)
+    function.setArgAttr(number, name, builder.getI64IntegerAttr(bytes));
+  if (width == 1)
+    return;
+  Emitter e(builder, op->getLoc());
+  auto metadata = memref::ExtractStridedMetadataOp::create(builder, op->getLoc(), rows.buffer);
+  for (auto [i, stride] : llvm::enumerate(metadata.getStrides().drop_back())) {
+    Value isOne = e.le(e.dim(rows.buffer, i), e.index(1)); // its stride means nothing
+    require(op, e.either(isOne, e.eq(e.rem(stride, e.index(width)), e.index(0))),
+            "expected stride " + Twine(i) + " of '" + rows.name + "' to be a multiple of " + Twine(width) + " elements, " + Twine(bytes) +
+                " bytes");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Turns one function into a host function beside it.
+class FunctionConversion {
+public:
+  explicit FunctionConversion(func::FuncOp source) : source(source), builder(source) {}
+
+  /// Makes the host function and erases the source.
+  LogicalResult run();
+
+private:
+  func::FuncOp createTarget();
+  LogicalResult convertOp(Operation *op);
+  LogicalResult convertGlue(Operation *op);
+  LogicalResult convertReturn(func::ReturnOp op);
+  SmallVector<OpFoldResult> mapped(ArrayRef<OpFoldResult> sizes);
+  void replaceDims();
+
+  func::FuncOp source, target;
+  OpBuilder builder;
+  std::optional<HostFunction> host;
+  IRMapping scalars;
+};
+
+} // namespace
+
+func::FuncOp FunctionConversion::createTarget() {
+  auto toBuffer = [](Type type) -> Type {
+    auto shaped = dyn_cast<ShapedType>(type);
+    return shaped ? getBufferType(shaped) : type;
+  };
+  FunctionType type = source.getFunctionType();
+  SmallVector<Type> inputs = llvm::map_to_vector(type.getInputs(), toBuffer);
+  SmallVector<Type> results = llvm::map_to_vector(type.getResults(), toBuffer);
+  auto function = func::FuncOp::create(builder, source.getLoc(), source.getName(), builder.getFunctionType(inputs, results));
+  Block *body = function.addEntryBlock();
+  for (auto [from, to] : llvm::zip_equal(source.getArguments(), body->getArguments()))
+    to.setLoc(from.getLoc()); // they carry the names that messages give
+  return function;
+}
+
+LogicalResult FunctionConversion::run() {
+  if (!source.getBody().hasOneBlock())
+    return source.emitOpError("cannot be launched: it has more than one block");
+  target = createTarget();
+  builder.setInsertionPointToStart(&target.getBody().front());
+  host.emplace(builder, cast<FunctionOpInterface>(target.getOperation()), scalars);
+  for (auto [from, to] : llvm::zip_equal(source.getArguments(), target.getArguments())) {
+    host->setBuffer(from, to);
+    scalars.map(from, to);
+  }
+  for (Operation &op : source.getBody().front()) {
+    if (failed(convertOp(&op)))
+      return failure();
+    replaceDims();
+  }
+  source.erase();
+  return success();
+}
+
+/// Sizes of results are first expressed by sizes of tensors: those are sizes of buffers now.
+void FunctionConversion::replaceDims() {
+  for (Operation &op : llvm::make_early_inc_range(target.getBody().front())) {
+    auto dim = dyn_cast<tensor::DimOp>(op);
+    if (!dim)
+      continue;
+    Value tensor = dim.getSource();
+    auto indices = tensor.getDefiningOp<ToIndicesOp>();
+    bool isScratch = indices && indices->getBlock() == op.getBlock(); // made to ask a selection for its size
+    OpBuilder at(dim);
+    Value buffer = host->getBuffer(isScratch ? indices.getSelection() : tensor);
+    dim.replaceAllUsesWith(memref::DimOp::create(at, dim.getLoc(), buffer, dim.getIndex()).getResult());
+    dim.erase();
+    if (isScratch && indices->use_empty())
+      indices.erase();
+  }
+}
+
+LogicalResult FunctionConversion::convertOp(Operation *op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](GatherOp o) { return convertGather(*host, o); })
+      .Case([&](MergeOp o) { return convertMerge(*host, o); })
+      .Case([&](MixOp o) { return convertMix(*host, o); })
+      .Case([&](PoolOp o) { return convertPool(*host, o); })
+      .Case([&](RebinOp o) { return convertRebin(*host, o); })
+      .Case([&](SortOp o) { return convertSort(*host, o); })
+      .Case([&](SparseAttendOp o) { return convertSparseAttend(*host, o); })
+      .Case([&](UnionOp o) { return convertUnion(*host, o); })
+      .Case([&](FromIndicesOp o) {
+        host->setBuffer(o.getSelection(), host->getBuffer(o.getIndices()));
+        return success();
+      })
+      .Case([&](func::ReturnOp o) { return convertReturn(o); })
+      .Default([&](Operation *o) -> LogicalResult {
+        if (isa<SSADialect>(o->getDialect()))
+          return o->emitOpError("has no kernel yet");
+        return convertGlue(o);
+      });
+}
+
+SmallVector<OpFoldResult> FunctionConversion::mapped(ArrayRef<OpFoldResult> sizes) {
+  return llvm::map_to_vector(sizes, [&](OpFoldResult size) -> OpFoldResult {
+    if (auto value = dyn_cast<Value>(size))
+      return scalars.lookup(value);
+    return size;
+  });
+}
+
+LogicalResult FunctionConversion::convertGlue(Operation *op) {
+  Location loc = op->getLoc();
+  auto set = [&](Value buffer) {
+    host->setBuffer(op->getResult(0), castToBuffer(builder, buffer));
+    return success();
+  };
+  auto result = op->getNumResults() == 1 ? dyn_cast<ShapedType>(op->getResult(0).getType()) : ShapedType();
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](tensor::DimOp dim) {
+        Value index = scalars.lookup(dim.getIndex());
+        scalars.map(dim.getResult(), memref::DimOp::create(builder, loc, host->getBuffer(dim.getSource()), index).getResult());
+        return success();
+      })
+      .Case([&](tensor::EmptyOp empty) {
+        return set(host->allocateWorkspace(loc, mapped(empty.getMixedSizes()), result.getElementType()));
+      })
+      .Case([&](tensor::CastOp cast) {
+        return set(memref::CastOp::create(builder, loc, getBufferType(result), host->getBuffer(cast.getSource())));
+      })
+      .Case([&](tensor::ExtractSliceOp slice) -> LogicalResult {
+        if (getConstantIntValue(slice.getMixedStrides().back()) != 1)
+          return slice.emitOpError("cannot be launched: the innermost stride of a slice must be 1");
+        auto type = memref::SubViewOp::inferRankReducedResultType(
+            result.getShape(), cast<MemRefType>(host->getBuffer(slice.getSource()).getType()), mapped(slice.getMixedOffsets()),
+            mapped(slice.getMixedSizes()), mapped(slice.getMixedStrides()));
+        return set(memref::SubViewOp::create(builder, loc, type, host->getBuffer(slice.getSource()),
+                                             mapped(slice.getMixedOffsets()), mapped(slice.getMixedSizes()),
+                                             mapped(slice.getMixedStrides())));
+      })
+      .Default([&](Operation *other) -> LogicalResult {
+        bool isScalar = llvm::none_of(other->getOperandTypes(), llvm::IsaPred<ShapedType>) &&
+                        llvm::none_of(other->getResultTypes(), llvm::IsaPred<ShapedType>);
+        if (!isScalar || !isa<arith::ArithDialect, math::MathDialect>(other->getDialect()))
+          return other->emitOpError("cannot be launched: around the ops of 'ssa' only scalar arithmetic, 'tensor.dim', 'tensor.empty', "
+                                    "'tensor.cast' and 'tensor.extract_slice' have a meaning for kernels");
+        builder.clone(*other, scalars);
+        return success();
+      });
+}
+
+LogicalResult FunctionConversion::convertReturn(func::ReturnOp op) {
+  SmallVector<Value> results;
+  for (auto [i, value] : llvm::enumerate(op.getOperands())) {
+    Value buffer = isa<ShapedType>(value.getType()) ? host->getBuffer(value) : scalars.lookup(value);
+    Value allocation = buffer;
+    if (auto cast = buffer.getDefiningOp<memref::CastOp>())
+      allocation = cast.getSource();
+    if (!allocation.getDefiningOp<memref::AllocOp>() || llvm::is_contained(results, buffer))
+      return op.emitOpError("cannot be launched: result ") << i << " must be a new tensor, not an argument, a view or another result";
+    results.push_back(buffer);
+  }
+  func::ReturnOp::create(builder, op.getLoc(), results);
+  return success();
+}
+
+namespace {
+struct ConvertSSAToSSAGPU : ssa::impl::ConvertSSAToSSAGPUPassBase<ConvertSSAToSSAGPU> {
+  void runOnOperation() override {
+    for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
+      if (function.isExternal() || function.isPrivate())
+        continue;
+      if (failed(FunctionConversion(function).run()))
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,55 @@
+//===- ScoreTiles.h - From products to softmax weights ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_LIB_CONVERSION_SSATOSSAGPU_SCORETILES_H
+#define SSA_LIB_CONVERSION_SSATOSSAGPU_SCORETILES_H
+
+#include "Conversion.h"
+#include "KeySlots.h"
+#include "TileEmitter.h"
+
+namespace mlir::ssa {
+
+/// One step of a softmax that sees its row in parts.
+struct SoftmaxStep {
+  Value max, sum; // of the row so far
+  Value rescale;  // what earlier sums are to be multiplied by
+  Value weights;  // of this part, relative to `max`
+};
+
+/// The scalars that a score region uses from outside, which become arguments of the kernel. An op that has no meaning for tiles is
+/// an error.
+FailureOr<SmallVector<Value>> getCapturedScalars(HostFunction &host, Operation *op, Region &region);
+
+/// Scale, score region, mask and softmax of an attention op on tiles.
+class ScoreTiles {
+public:
+  ScoreTiles(Emitter &e, TileEmitter &t, SparseAttendOp op, int64_t columns, ArrayRef<Value> captured, Value batch, Value heads,
+             Value positions, const KeySlots &slots);
+
+  /// What is compared and exponentiated: products where a positive scale comes last, else scores; `-inf` where hidden.
+  FailureOr<Value> getLogits(Value products, Value numbers);
+  SoftmaxStep getSoftmaxStep(Value logits, Value max, Value sum);
+  /// The maximum as a score, for the log-sum-exp.
+  Value getNaturalMax(Value max);
+
+private:
+  FailureOr<Value> applyRegion(Value scores, Value numbers);
+  Value splat(double value) { return t.constant(t.accumulatorType(columns, e.builder.getF32Type()), e.builder.getF32FloatAttr(float(value))); }
+  Value splatRows(double value) { return t.constant(t.rowsType(e.builder.getF32Type()), e.builder.getF32FloatAttr(float(value))); }
+
+  Emitter &e;
+  TileEmitter &t;
+  SparseAttendOp op;
+  int64_t columns;
+  SmallVector<Value> captured;
+  Value batch, heads, positions;
+  const KeySlots &slots;
+  double scale;
+  bool scaleComesLast;
+};
+
+} // namespace mlir::ssa
+
+#endif // SSA_LIB_CONVERSION_SSATOSSAGPU_SCORETILES_H

@@ -1,0 +1,193 @@
+//===- Sort.cpp - sort, union ---------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// All numbers of a list, or of two, are sorted by a bitonic network in shared memory, as unsigned numbers, so that padding (which is
+// negative) comes last; then numbers that differ from the one before are written one after another. Two lists that are sorted
+// already need no more than the last phase of the network, with the second one reversed. Short lists share a block.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Block.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ssa;
+
+namespace {
+
+/// Lists that go in.
+struct ListInput {
+  Value buffer;
+  SelectionType type;
+};
+
+class SortKernel : public BlockKernel {
+public:
+  static constexpr int64_t maxNumbers = 8192; // 32 KiB of shared memory
+
+  SortKernel(HostFunction &host, Operation *op, StringRef name, ArrayRef<ListInput> inputs, ValueRange arguments);
+
+  void build(HostFunction &host, Value output);
+
+private:
+  void buildItem(Value item);
+  void loadLists(Value row);
+  void sort();
+  void exchange(int64_t size, int64_t distance);
+  void writeUnique(Value row, Value exists);
+  Value at(Value place) { return toIndex(add(mul(team, i32(capacity)), place)); }
+  SmallVector<Value> position(Value row);
+
+  static constexpr int64_t threads = 256;
+  ArrayRef<ListInput> inputs;
+  int64_t width;    // of the output
+  int64_t capacity; // numbers that are sorted, a power of two
+  int64_t teamSize; // threads of one list
+  bool isBitonic;   // the numbers rise, then fall
+  Value numbers, sums;
+  Value team, member; // which list of the block is the thread's, and its number among the list's threads
+};
+
+} // namespace
+
+SortKernel::SortKernel(HostFunction &host, Operation *op, StringRef name, ArrayRef<ListInput> inputs, ValueRange arguments)
+    : BlockKernel(host.builder, op, name, threads, arguments), inputs(inputs),
+      width(cast<SelectionType>(op->getResult(0).getType()).getWidth()),
+      isBitonic(llvm::all_of(inputs, [](const ListInput &input) { return input.type.getSorted(); })) {
+  int64_t total = 0;
+  for (const ListInput &input : inputs)
+    total += input.type.getWidth();
+  capacity = std::max<int64_t>(llvm::PowerOf2Ceil(total), 2);
+  teamSize = std::min(threads, capacity / 2);
+}
+
+/// Batch, head and list number of a row.
+SmallVector<Value> SortKernel::position(Value row) {
+  Value output = getArgument(inputs.size()), lists = dim(output, 2);
+  Value head = div(row, lists), heads = index(inputs[0].type.getHeads());
+  return {div(head, heads), rem(head, heads), rem(row, lists)};
+}
+
+/// The first list rises from the front, the second from the end backwards; what is between is padding.
+void SortKernel::loadLists(Value row) {
+  SmallVector<Value> where = position(row);
+  auto forEach = [&](int64_t begin, int64_t end, llvm::function_ref<void(Value)> body) {
+    loop(toIndex(add(member, i32(begin))), index(end), index(teamSize), body);
+  };
+  int64_t first = inputs[0].type.getWidth(), second = inputs.size() > 1 ? inputs[1].type.getWidth() : 0;
+  forEach(first, capacity - second, [&](Value i) { store(i32(-1), numbers, at(toI32(i))); });
+  for (auto [number, input] : llvm::enumerate(inputs)) {
+    Value list = getArgument(number);
+    bool isReversed = number == 1;
+    forEach(0, input.type.getWidth(), [&](Value i) {
+      Value n = load(list, {where[0], where[1], where[2], i});
+      Value place = isReversed ? sub(index(capacity - 1), i) : i;
+      store(n, numbers, at(toI32(place)));
+    });
+  }
+}
+
+/// Orders every pair of numbers `distance` apart, in the direction of its run of `size` numbers.
+void SortKernel::exchange(int64_t size, int64_t distance) {
+  barrier();
+  for (int64_t first = 0; first < capacity / 2; first += teamSize) {
+    // Pair p is of places with the bit of `distance` clear and set.
+    Value pair = add(member, i32(first));
+    Value low = rem(pair, i32(distance)), place = add(mul(sub(pair, low), i32(2)), low);
+    Value i = at(place), j = at(add(place, i32(distance)));
+    Value a = load(numbers, i), b = load(numbers, j);
+    Value rises = eq(both(place, i32(size)), i32(0));
+    Value least = umin(a, b), most = umax(a, b);
+    store(select(rises, least, most), numbers, i);
+    store(select(rises, most, least), numbers, j);
+  }
+}
+
+void SortKernel::sort() {
+  for (int64_t size = isBitonic ? capacity : 2; size <= capacity; size *= 2)
+    for (int64_t distance = size / 2; distance > 0; distance /= 2)
+      exchange(size, distance);
+  barrier();
+}
+
+/// Every member of a team looks at a stretch of the numbers: first it counts those that differ from the one before, then, once it
+/// knows how many there are before its own, it writes them.
+void SortKernel::writeUnique(Value row, Value exists) {
+  int64_t perMember = capacity / teamSize;
+  Value begin = mul(member, i32(perMember));
+  Value before = select(eq(member, i32(0)), i32(-1), load(numbers, at(max(sub(begin, i32(1)), i32(0)))));
+  auto forEachUnique = [&](llvm::function_ref<void(Value number, Value rank)> body) {
+    return loop(index(0), index(perMember), index(1), {before, i32(0)}, [&](Value i, ValueRange carried) {
+      Value number = load(numbers, at(add(begin, toI32(i))));
+      Value isNew = both(le(i32(0), number), ne(number, carried[0]));
+      if (body)
+        ifThen(isNew, [&] { body(number, carried[1]); });
+      return SmallVector<Value>{number, add(carried[1], select(isNew, i32(1), i32(0)))};
+    })[1];
+  };
+  Value count = forEachUnique(nullptr);
+  Scan ranks = scan(count, sums, teamSize);
+  Value output = getArgument(inputs.size());
+  SmallVector<Value> where = position(row);
+  ifThen(exists, [&] {
+    forEachUnique([&](Value number, Value rank) {
+      store(number, output, {where[0], where[1], where[2], toIndex(add(ranks.before, rank))});
+    });
+    loop(toIndex(add(ranks.total, member)), index(width), index(teamSize),
+         [&](Value i) { store(i32(-1), output, {where[0], where[1], where[2], i}); });
+  });
+}
+
+void SortKernel::buildItem(Value item) {
+  Value output = getArgument(inputs.size());
+  Value rows = mul(mul(dim(output, 0), dim(output, 1)), dim(output, 2));
+  team = div(thread(), i32(teamSize));
+  member = rem(thread(), i32(teamSize));
+  Value row = add(mul(item, index(threads / teamSize)), toIndex(team)), exists = lt(row, rows);
+  row = min(row, sub(rows, index(1)));
+  barrier(); // the numbers of the item before have been read
+  loadLists(row);
+  sort();
+  writeUnique(row, exists);
+}
+
+void SortKernel::build(HostFunction &host, Value output) {
+  Emitter e(host.builder, loc);
+  numbers = addShared(builder.getI32Type(), capacity * (threads / teamSize));
+  sums = addShared(builder.getI32Type(), getNumWarps());
+  Value rows = e.mul(e.mul(e.dim(output, 0), e.dim(output, 1)), e.dim(output, 2));
+  forEachItem(e.ceilDiv(rows, e.index(threads / teamSize)), [&](Value item) { buildItem(item); });
+  finish();
+}
+
+/// `sort` and `union`.
+static LogicalResult joinLists(HostFunction &host, Operation *op, StringRef name) {
+  SmallVector<ListInput> inputs;
+  SmallVector<Value> arguments;
+  int64_t total = 0;
+  for (Value operand : op->getOperands()) {
+    auto type = cast<SelectionType>(operand.getType());
+    arguments.push_back(host.getBuffer(operand));
+    inputs.push_back({arguments.back(), type});
+    total += type.getWidth();
+  }
+  if (total > SortKernel::maxNumbers)
+    return op->emitOpError("has no kernel for lists of ") << total << " numbers: they are sorted in shared memory, which takes "
+                                                          << SortKernel::maxNumbers;
+  FailureOr<Value> output = host.allocateResult(op, 0);
+  if (failed(output))
+    return failure();
+  if (inputs.size() == 2)
+    for (unsigned i : {0, 2})
+      host.requireSameDim(op, {"rhs", inputs[1].buffer}, {"lhs", inputs[0].buffer}, i);
+  if (cast<ShapedType>(op->getResult(0).getType()).getDimSize(3) == 0)
+    return success(); // nothing to write
+  arguments.push_back(*output);
+  SortKernel(host, op, name, inputs, arguments).build(host, *output);
+  return success();
+}
+
+LogicalResult ssa::convertSort(HostFunction &host, SortOp op) { return joinLists(host, op, "ssa_sort"); }
+LogicalResult ssa::convertUnion(HostFunction &host, UnionOp op) { return joinLists(host, op, "ssa_union"); }

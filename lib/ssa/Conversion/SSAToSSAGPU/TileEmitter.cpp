@@ -1,0 +1,113 @@
+//===- TileEmitter.cpp - Building tile programs ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "TileEmitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::ssa;
+
+RankedTensorType TileEmitter::accumulatorType(int64_t columns, Type elementType) {
+  return RankedTensorType::get({rows, columns}, elementType, ssa_gpu::AccumulatorAttr::get(builder.getContext()));
+}
+
+RankedTensorType TileEmitter::rowsType(Type elementType) {
+  return RankedTensorType::get({rows}, elementType, ssa_gpu::RowsAttr::get(builder.getContext()));
+}
+
+Value TileEmitter::constant(RankedTensorType tile, Attribute scalar) {
+  return arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(tile, scalar));
+}
+
+Value TileEmitter::alloc(ArrayRef<int64_t> shape, Type elementType) {
+  return ssa_gpu::AllocOp::create(builder, loc, ssa_gpu::SharedType::get(builder.getContext(), shape, elementType), IntegerAttr());
+}
+
+Value TileEmitter::slot(Value ring, Value index) {
+  auto type = cast<ssa_gpu::SharedType>(ring.getType());
+  auto one = ssa_gpu::SharedType::get(builder.getContext(), type.getShape().drop_front(), type.getElementType());
+  return ssa_gpu::SlotOp::create(builder, loc, one, ring, index);
+}
+
+void TileEmitter::buildBody(Region &region, llvm::function_ref<SmallVector<Value>(Value)> body) {
+  OpBuilder::InsertionGuard guard(builder);
+  Block *block = builder.createBlock(&region, {}, builder.getI32Type(), loc);
+  ssa_gpu::YieldOp::create(builder, loc, body(block->getArgument(0)));
+}
+
+void TileEmitter::copyRows(Value source, Value tile, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value)> place) {
+  auto op = ssa_gpu::CopyRowsOp::create(builder, loc, source, tile, columns, width);
+  buildBody(op.getBody(), [&](Value row) {
+    RowPlace p = place(row);
+    return SmallVector<Value>{p.begin, p.exists};
+  });
+}
+
+void TileEmitter::fill(Value array, llvm::function_ref<Value(Value)> value) {
+  auto op = ssa_gpu::FillOp::create(builder, loc, array);
+  buildBody(op.getBody(), [&](Value entry) { return SmallVector<Value>{value(entry)}; });
+}
+
+Value TileEmitter::loadEntry(Value array, Value index) {
+  Type type = cast<ssa_gpu::SharedType>(array.getType()).getElementType();
+  return ssa_gpu::LoadEntryOp::create(builder, loc, type, array, index);
+}
+
+void TileEmitter::commitCopies() { ssa_gpu::CommitCopiesOp::create(builder, loc); }
+void TileEmitter::waitCopies(int64_t pending) { ssa_gpu::WaitCopiesOp::create(builder, loc, pending); }
+
+Value TileEmitter::mma(ssa_gpu::Family family, Value lhs, Value rhs, bool transposed, Value accumulator) {
+  return ssa_gpu::MmaOp::create(builder, loc, accumulator.getType(), lhs, rhs, accumulator, transposed, family);
+}
+
+/// The type of `rows` x `columns` as left operand.
+static RankedTensorType operandType(int64_t rows, int64_t columns, Type elementType) {
+  return RankedTensorType::get({rows, columns}, elementType, ssa_gpu::OperandAttr::get(elementType.getContext()));
+}
+
+Value TileEmitter::loadOperand(Value tile) {
+  auto type = cast<ssa_gpu::SharedType>(tile.getType());
+  return ssa_gpu::LoadOperandOp::create(builder, loc, operandType(rows, type.getShape()[1], type.getElementType()), tile);
+}
+
+Value TileEmitter::toOperand(Value accumulator, Type elementType) {
+  int64_t columns = cast<RankedTensorType>(accumulator.getType()).getDimSize(1);
+  return ssa_gpu::ToOperandOp::create(builder, loc, operandType(rows, columns, elementType), accumulator);
+}
+
+Value TileEmitter::reduce(ssa_gpu::RowReduction kind, Value tile) {
+  return ssa_gpu::ReduceOp::create(builder, loc, rowsType(getElementTypeOrSelf(tile)), kind, tile);
+}
+
+Value TileEmitter::broadcast(Value rowVector, int64_t columns) {
+  return ssa_gpu::BroadcastOp::create(builder, loc, accumulatorType(columns, getElementTypeOrSelf(rowVector)), rowVector);
+}
+
+Value TileEmitter::mapRows(Type elementType, llvm::function_ref<Value(Value)> value) {
+  auto op = ssa_gpu::MapRowsOp::create(builder, loc, rowsType(elementType));
+  buildBody(op.getBody(), [&](Value row) { return SmallVector<Value>{value(row)}; });
+  return op;
+}
+
+Value TileEmitter::mapColumns(int64_t columns, Type elementType, llvm::function_ref<Value(Value)> value) {
+  auto op = ssa_gpu::MapColumnsOp::create(builder, loc, accumulatorType(columns, elementType));
+  buildBody(op.getBody(), [&](Value column) { return SmallVector<Value>{value(column)}; });
+  return op;
+}
+
+void TileEmitter::storeRows(Value tile, Value target, int64_t columns, llvm::function_ref<RowPlace(Value)> place) {
+  auto op = ssa_gpu::StoreRowsOp::create(builder, loc, tile, target, columns);
+  buildBody(op.getBody(), [&](Value row) {
+    RowPlace p = place(row);
+    return SmallVector<Value>{p.begin, p.exists};
+  });
+}
+
+void TileEmitter::storeEntries(Value rowVector, Value target, llvm::function_ref<RowPlace(Value)> place) {
+  auto op = ssa_gpu::StoreEntriesOp::create(builder, loc, rowVector, target);
+  buildBody(op.getBody(), [&](Value row) {
+    RowPlace p = place(row);
+    return SmallVector<Value>{p.begin, p.exists};
+  });
+}

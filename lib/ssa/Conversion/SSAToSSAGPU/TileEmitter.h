@@ -1,0 +1,55 @@
+//===- TileEmitter.h - Building tile programs -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_LIB_CONVERSION_SSATOSSAGPU_TILEEMITTER_H
+#define SSA_LIB_CONVERSION_SSATOSSAGPU_TILEEMITTER_H
+
+#include "KernelBuilder.h"
+#include "ssa_gpu/IR/SSAGPU.h"
+
+namespace mlir::ssa {
+
+/// Where a row lies in a buffer, and whether it is there at all.
+struct RowPlace {
+  Value begin; // elements from the start of the buffer
+  Value exists;
+};
+
+/// Builds ops on tiles of `rows` rows at the place of an emitter.
+class TileEmitter {
+public:
+  TileEmitter(Emitter &e, int64_t rows) : builder(e.builder), loc(e.loc), rows(rows) {}
+
+  RankedTensorType accumulatorType(int64_t columns, Type elementType);
+  RankedTensorType rowsType(Type elementType);
+  Value constant(RankedTensorType tile, Attribute scalar);
+
+  Value alloc(ArrayRef<int64_t> shape, Type elementType);
+  Value slot(Value ring, Value index);
+  void copyRows(Value source, Value tile, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place);
+  void fill(Value array, llvm::function_ref<Value(Value entry)> value);
+  Value loadEntry(Value array, Value index);
+  void commitCopies();
+  void waitCopies(int64_t pending);
+  Value mma(ssa_gpu::Family family, Value lhs, Value rhs, bool transposed, Value accumulator);
+  Value loadOperand(Value tile);
+  Value toOperand(Value accumulator, Type elementType);
+  Value reduce(ssa_gpu::RowReduction kind, Value tile);
+  Value broadcast(Value rowVector, int64_t columns);
+  Value mapRows(Type elementType, llvm::function_ref<Value(Value row)> value);
+  Value mapColumns(int64_t columns, Type elementType, llvm::function_ref<Value(Value column)> value);
+  void storeRows(Value tile, Value target, int64_t columns, llvm::function_ref<RowPlace(Value row)> place);
+  void storeEntries(Value rowVector, Value target, llvm::function_ref<RowPlace(Value row)> place);
+
+private:
+  void buildBody(Region &region, llvm::function_ref<SmallVector<Value>(Value)> body);
+
+  OpBuilder &builder;
+  Location loc;
+  int64_t rows;
+};
+
+} // namespace mlir::ssa
+
+#endif // SSA_LIB_CONVERSION_SSATOSSAGPU_TILEEMITTER_H

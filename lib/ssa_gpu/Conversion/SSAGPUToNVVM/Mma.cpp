@@ -1,0 +1,222 @@
+//===- Mma.cpp - Matrix products ------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Patterns.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::ssa_gpu;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// mma.sync
+//===----------------------------------------------------------------------===//
+
+/// Reads four 8x8 matrices of 16-bit values; lane l gives the address of row l%8 of matrix l/8.
+SmallVector<Value> loadMatrices(ThreadEmitter &e, Value address, bool transposed) {
+  auto layout = transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row;
+  auto shape = NVVM::LdStMatrixShapeAttr::get(e.builder.getContext(), 8, 8);
+  Type i32 = e.builder.getI32Type();
+  auto type = LLVM::LLVMStructType::getLiteral(e.builder.getContext(), {i32, i32, i32, i32});
+  Value loaded = NVVM::LdMatrixOp::create(e.builder, e.loc, type, address, 4, layout, shape, NVVM::LdStMatrixEltType::B16);
+  SmallVector<Value> matrices;
+  for (int64_t i = 0; i < 4; ++i)
+    matrices.push_back(LLVM::ExtractValueOp::create(e.builder, e.loc, loaded, i));
+  return matrices;
+}
+
+/// The row within 16 and the piece within two that lane l addresses: matrices 1 and 3 are 8 rows down, 2 and 3 a piece to the right.
+std::pair<Value, Value> rowsThenPieces(ThreadEmitter &e) {
+  return {e.rem(e.lane(), 16), e.div(e.lane(), 16)};
+}
+
+/// The other way round: matrices 1 and 3 are a piece to the right, 2 and 3 are 8 rows down.
+std::pair<Value, Value> piecesThenRows(ThreadEmitter &e) {
+  return {e.add(e.mul(e.div(e.lane(), 16), 8), e.rem(e.lane(), 8)), e.rem(e.div(e.lane(), 8), 2)};
+}
+
+struct ConvertLoadOperand : OpConversionPattern<LoadOperandOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(LoadOperandOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    int64_t rows = op.getTile().getType().getShape()[0], inner = op.getTile().getType().getShape()[1];
+    auto [rowInWarp, piece] = rowsThenPieces(e);
+    Value row = e.add(e.mul(e.warp(), 16), rowInWarp);
+    SmallVector<Value> registers;
+    for (int64_t k = 0; k < inner; k += 16) {
+      Value address = e.swizzled(adaptor.getTile(), rows, k / 64, row, e.add(piece, k % 64 / 8));
+      registers.append(loadMatrices(e, address, /*transposed=*/false));
+    }
+    rewriter.replaceOp(op, e.fromElements(registers));
+    return success();
+  }
+};
+
+/// One m16n8k16 product added to values `first` .. `first`+3 of `accumulator`.
+Value multiply(ThreadEmitter &e, ArrayRef<Value> lhs, ArrayRef<Value> rhs, Value accumulator, int64_t first, NVVM::MMATypes type) {
+  SmallVector<Value> sums;
+  for (int64_t i = 0; i < 4; ++i)
+    sums.push_back(e.extract(accumulator, first + i));
+  Type f32 = e.builder.getF32Type();
+  auto result = LLVM::LLVMStructType::getLiteral(e.builder.getContext(), {f32, f32, f32, f32});
+  Value product = NVVM::MmaOp::create(e.builder, e.loc, result, lhs, rhs, sums, /*shape=*/ArrayRef<int64_t>{16, 8, 16},
+                                      /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
+                                      std::array<NVVM::MMATypes, 2>{type, type},
+                                      std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  for (int64_t i = 0; i < 4; ++i)
+    accumulator = e.insert(LLVM::ExtractValueOp::create(e.builder, e.loc, product, i), accumulator, first + i);
+  return accumulator;
+}
+
+Value convertMmaSync(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accumulator) {
+  ArrayRef<int64_t> shape = op.getRhs().getType().getShape();
+  bool transposed = op.getTransposed();
+  int64_t rows = shape[0], inner = transposed ? shape[1] : shape[0], columns = transposed ? shape[0] : shape[1];
+  auto type = isa<BFloat16Type>(op.getRhs().getType().getElementType()) ? NVVM::MMATypes::bf16 : NVVM::MMATypes::f16;
+  auto [row, piece] = transposed ? piecesThenRows(e) : rowsThenPieces(e);
+  for (int64_t k = 0; k < inner; k += 16) {
+    SmallVector<Value> a;
+    for (int64_t i = 0; i < 4; ++i)
+      a.push_back(e.extract(lhs, k / 4 + i));
+    for (int64_t n = 0; n < columns; n += 16) {
+      // Four matrices: two pieces of inner columns for each of two blocks of 8 result columns.
+      Value address = transposed ? e.swizzled(rhs, rows, k / 64, e.add(row, n), e.add(piece, k % 64 / 8))
+                                 : e.swizzled(rhs, rows, n / 64, e.add(row, k), e.add(piece, n % 64 / 8));
+      SmallVector<Value> b = loadMatrices(e, address, /*transposed=*/!transposed);
+      accumulator = multiply(e, a, {b[0], b[1]}, accumulator, n / 2, type);
+      accumulator = multiply(e, a, {b[2], b[3]}, accumulator, n / 2 + 4, type);
+    }
+  }
+  return accumulator;
+}
+
+//===----------------------------------------------------------------------===//
+// wgmma
+//===----------------------------------------------------------------------===//
+
+/// A matrix descriptor of the 128-byte swizzle: 8 rows are 1024 bytes; `leading` bytes between panels where rows are the inner dimension.
+Value makeDescriptor(ThreadEmitter &e, Value address, int64_t leading) {
+  OpBuilder &b = e.builder;
+  Type i64 = b.getI64Type();
+  Value number = LLVM::PtrToIntOp::create(b, e.loc, b.getI32Type(), address);
+  Value low = arith::AndIOp::create(b, e.loc, e.div(number, 16), e.i32(0x3fff));
+  uint64_t head = (uint64_t(1) << 62) | (uint64_t(1024 / 16) << 32) | (uint64_t(leading / 16) << 16);
+  Value wide = arith::ExtUIOp::create(b, e.loc, i64, low);
+  return arith::OrIOp::create(b, e.loc, wide, arith::ConstantIntOp::create(b, e.loc, i64, int64_t(head)));
+}
+
+Value advance(ThreadEmitter &e, Value descriptor, int64_t bytes) {
+  if (bytes == 0)
+    return descriptor;
+  Value step = arith::ConstantIntOp::create(e.builder, e.loc, e.builder.getI64Type(), bytes / 16);
+  return arith::AddIOp::create(e.builder, e.loc, descriptor, step);
+}
+
+/// Inline assembly over `values` f32 registers, read and written, and `inputs`.
+SmallVector<Value> callAsm(ThreadEmitter &e, StringRef text, ArrayRef<Value> values, ArrayRef<Value> inputs) {
+  std::string constraints;
+  for (size_t i = 0; i < values.size(); ++i)
+    constraints += "=f,";
+  for (size_t i = 0; i < values.size(); ++i)
+    constraints += std::to_string(i) + ",";
+  for (Value v : inputs)
+    constraints += v.getType().isInteger(64) ? "l," : "r,";
+  constraints.pop_back();
+  SmallVector<Value> operands(values);
+  llvm::append_range(operands, inputs);
+  auto type = LLVM::LLVMStructType::getLiteral(e.builder.getContext(), SmallVector<Type>(values.size(), e.builder.getF32Type()));
+  auto call = LLVM::InlineAsmOp::create(e.builder, e.loc, type, operands, text, constraints, /*has_side_effects=*/true,
+                                        /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                                        LLVM::AsmDialectAttr::get(e.builder.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
+  SmallVector<Value> results;
+  for (size_t i = 0; i < values.size(); ++i)
+    results.push_back(LLVM::ExtractValueOp::create(e.builder, e.loc, call.getResult(0), i));
+  return results;
+}
+
+/// `wgmma` with accumulator registers `$0`.., the operands behind them.
+std::string getWgmmaText(int64_t columns, StringRef type, bool lhsInRegisters, bool rhsIsTransposedInMemory) {
+  std::string text = ("wgmma.mma_async.sync.aligned.m64n" + Twine(columns) + "k16.f32." + type + "." + type + " {").str();
+  int64_t values = columns / 2;
+  for (int64_t i = 0; i < values; ++i)
+    text += (i ? ", $" : "$") + std::to_string(i);
+  int64_t next = 2 * values; // outputs come first, then the tied inputs
+  text += "}, ";
+  auto operand = [&] { return "$" + std::to_string(next++); };
+  if (lhsInRegisters) {
+    std::string a = operand() + ", ";
+    a += operand() + ", ";
+    a += operand() + ", ";
+    a += operand();
+    text += "{" + a + "}, ";
+  } else {
+    text += operand() + ", ";
+  }
+  text += operand() + ", 1, 1, 1, ";
+  if (!lhsInRegisters)
+    text += "0, ";
+  return text + (rhsIsTransposedInMemory ? "1;" : "0;");
+}
+
+Value convertWgmma(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accumulator) {
+  constexpr int64_t maxColumns = 256;
+  ArrayRef<int64_t> shape = op.getRhs().getType().getShape();
+  bool transposed = op.getTransposed();
+  int64_t rows = shape[0], inner = transposed ? shape[1] : shape[0], columns = transposed ? shape[0] : shape[1];
+  StringRef type = isa<BFloat16Type>(op.getRhs().getType().getElementType()) ? "bf16" : "f16";
+  bool lhsInRegisters = isa<VectorType>(lhs.getType());
+  int64_t lhsRows = lhsInRegisters ? 0 : cast<SharedType>(op.getLhs().getType()).getShape()[0];
+  Value lhsDescriptor;
+  if (!lhsInRegisters) // a warpgroup has its own 64 rows
+    lhsDescriptor = makeDescriptor(e, e.offset(lhs, e.mul(e.div(e.warp(), 4), 64 * 128)), 0);
+  // Where rows are the inner dimension the panels are `rows` rows apart.
+  Value rhsDescriptor = makeDescriptor(e, rhs, transposed ? 0 : rows * 128);
+
+  SmallVector<Value> values;
+  for (int64_t i = 0; i < columns / 2; ++i)
+    values.push_back(e.extract(accumulator, i));
+  NVVM::WgmmaFenceAlignedOp::create(e.builder, e.loc);
+  for (int64_t first = 0; first < columns; first += maxColumns) {
+    int64_t width = std::min(maxColumns, columns - first);
+    std::string text = getWgmmaText(width, type, lhsInRegisters, !transposed);
+    MutableArrayRef<Value> part = MutableArrayRef<Value>(values).slice(first / 2, width / 2);
+    for (int64_t k = 0; k < inner; k += 16) {
+      SmallVector<Value> inputs;
+      if (lhsInRegisters)
+        for (int64_t i = 0; i < 4; ++i)
+          inputs.push_back(e.extract(lhs, k / 4 + i));
+      else
+        inputs.push_back(advance(e, lhsDescriptor, k / 64 * lhsRows * 128 + k % 64 * 2));
+      inputs.push_back(transposed ? advance(e, rhsDescriptor, first * 128 + k / 64 * rows * 128 + k % 64 * 2)
+                                  : advance(e, rhsDescriptor, first / 64 * rows * 128 + k * 128));
+      llvm::copy(callAsm(e, text, part, inputs), part.begin());
+    }
+  }
+  NVVM::WgmmaGroupSyncAlignedOp::create(e.builder, e.loc);
+  // The accumulators pass through the wait, so that nothing reads them before it.
+  values = callAsm(e, "wgmma.wait_group.sync.aligned 0;", values, {});
+  return e.fromElements(values);
+}
+
+struct ConvertMma : OpConversionPattern<ssa_gpu::MmaOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(ssa_gpu::MmaOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    auto convert = op.getFamily() == Family::wgmma ? convertWgmma : convertMmaSync;
+    rewriter.replaceOp(op, convert(e, op, adaptor.getLhs(), adaptor.getRhs(), adaptor.getAccumulator()));
+    return success();
+  }
+};
+
+} // namespace
+
+void ssa_gpu::populateMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
+  patterns.add<ConvertLoadOperand, ConvertMma>(converter, patterns.getContext());
+}

@@ -1,0 +1,72 @@
+//===- Patterns.h - Tiles to registers --------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_GPU_LIB_CONVERSION_SSAGPUTONVVM_PATTERNS_H
+#define SSA_GPU_LIB_CONVERSION_SSAGPUTONVVM_PATTERNS_H
+
+#include "ssa_gpu/IR/SSAGPU.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace mlir::ssa_gpu {
+
+/// The name of the kernels' dynamic shared memory.
+constexpr llvm::StringLiteral sharedMemoryName = "ssa_shared_memory";
+
+/// Arithmetic in i32 and the places of a thread, for lowering one op.
+class ThreadEmitter {
+public:
+  ThreadEmitter(OpBuilder &builder, Operation *op);
+
+  Value i32(int64_t c);
+  Value add(Value a, Value b);
+  Value add(Value a, int64_t b) { return b ? add(a, i32(b)) : a; }
+  Value mul(Value a, int64_t b);
+  Value div(Value a, int64_t b); // unsigned
+  Value rem(Value a, int64_t b); // unsigned
+  Value bitXor(Value a, Value b);
+  Value lt(Value a, int64_t b); // unsigned
+
+  Value thread();
+  Value lane() { return rem(thread(), 32); }
+  Value warp() { return div(thread(), 32); }
+  /// Row number `half` (0 or 1) of the two that a thread has of an accumulator.
+  Value row(unsigned half);
+  /// The first of the two neighbouring columns that a thread has of columns 8j .. 8j+7.
+  Value column(int64_t j);
+
+  Value extract(Value vector, int64_t i);
+  Value insert(Value scalar, Value vector, int64_t i);
+  Value fromElements(ArrayRef<Value> elements);
+
+  /// `address` plus bytes, in shared memory.
+  Value offset(Value address, Value bytes);
+  Value offset(Value address, int64_t bytes);
+  /// Where 16 bytes, columns 8*`piece` .. 8*`piece`+7, of row `row` lie in a tile of `rows` rows at `address`; `piece` is relative to a
+  /// panel, which is added: `panel` 64 columns.
+  Value swizzled(Value address, int64_t rows, int64_t panel, Value row, Value piece);
+  /// The start of a buffer as an address in global memory.
+  Value globalAddress(Value memref);
+  /// `address` plus `elements` (index) of `type`.
+  Value element(Value address, Value elements, Type type);
+
+  /// The values that a region of one i32 argument yields for `argument`; the ops of the region are built here.
+  SmallVector<Value> inlineBody(Region &region, Value argument);
+
+  int64_t getNumThreads() const { return numThreads; }
+
+  OpBuilder &builder;
+  Location loc;
+
+private:
+  int64_t numThreads;
+};
+
+void populateTilePatterns(const TypeConverter &converter, RewritePatternSet &patterns);
+void populateMemoryPatterns(const TypeConverter &converter, RewritePatternSet &patterns);
+void populateMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns);
+
+} // namespace mlir::ssa_gpu
+
+#endif // SSA_GPU_LIB_CONVERSION_SSAGPUTONVVM_PATTERNS_H

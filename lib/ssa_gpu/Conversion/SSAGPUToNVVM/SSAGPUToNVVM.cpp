@@ -1,0 +1,168 @@
+//===- SSAGPUToNVVM.cpp - convert-ssa-gpu-to-nvvm -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Patterns.h"
+#include "ssa_gpu/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::ssa_gpu {
+#define GEN_PASS_DEF_SSAGPUALLOCATEPASS
+#define GEN_PASS_DEF_CONVERTSSAGPUTONVVMPASS
+#include "ssa_gpu/Conversion/Passes.h.inc"
+} // namespace mlir::ssa_gpu
+
+using namespace mlir;
+using namespace mlir::ssa_gpu;
+
+//===----------------------------------------------------------------------===//
+// ThreadEmitter
+//===----------------------------------------------------------------------===//
+
+ThreadEmitter::ThreadEmitter(OpBuilder &builder, Operation *op) : builder(builder), loc(op->getLoc()) {
+  numThreads = op->getParentOfType<gpu::GPUFuncOp>().getKnownBlockSize().value_or(ArrayRef<int32_t>({128}))[0];
+}
+
+Value ThreadEmitter::i32(int64_t c) { return arith::ConstantIntOp::create(builder, loc, builder.getI32Type(), c); }
+Value ThreadEmitter::add(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
+Value ThreadEmitter::mul(Value a, int64_t b) { return arith::MulIOp::create(builder, loc, a, i32(b)); }
+Value ThreadEmitter::div(Value a, int64_t b) { return arith::DivUIOp::create(builder, loc, a, i32(b)); }
+Value ThreadEmitter::rem(Value a, int64_t b) { return arith::RemUIOp::create(builder, loc, a, i32(b)); }
+Value ThreadEmitter::bitXor(Value a, Value b) { return arith::XOrIOp::create(builder, loc, a, b); }
+Value ThreadEmitter::lt(Value a, int64_t b) { return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, a, i32(b)); }
+
+Value ThreadEmitter::thread() {
+  Value id = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
+  return arith::IndexCastOp::create(builder, loc, builder.getI32Type(), id);
+}
+
+Value ThreadEmitter::row(unsigned half) { return add(add(mul(warp(), 16), div(lane(), 4)), 8 * half); }
+Value ThreadEmitter::column(int64_t j) { return add(mul(rem(lane(), 4), 2), 8 * j); }
+
+Value ThreadEmitter::extract(Value vector, int64_t i) { return vector::ExtractOp::create(builder, loc, vector, i); }
+Value ThreadEmitter::insert(Value scalar, Value vector, int64_t i) { return vector::InsertOp::create(builder, loc, scalar, vector, i); }
+Value ThreadEmitter::fromElements(ArrayRef<Value> elements) {
+  auto type = VectorType::get({int64_t(elements.size())}, elements.front().getType());
+  return vector::FromElementsOp::create(builder, loc, type, elements);
+}
+
+Value ThreadEmitter::offset(Value address, Value bytes) {
+  return LLVM::GEPOp::create(builder, loc, address.getType(), builder.getI8Type(), address, LLVM::GEPArg(bytes));
+}
+Value ThreadEmitter::offset(Value address, int64_t bytes) {
+  if (bytes == 0)
+    return address;
+  return LLVM::GEPOp::create(builder, loc, address.getType(), builder.getI8Type(), address, LLVM::GEPArg(int32_t(bytes)));
+}
+
+Value ThreadEmitter::swizzled(Value address, int64_t rows, int64_t panel, Value row, Value piece) {
+  Value exchanged = mul(bitXor(piece, rem(row, 8)), 16);
+  return offset(offset(address, add(mul(row, 128), exchanged)), panel * rows * 128);
+}
+
+Value ThreadEmitter::globalAddress(Value memref) {
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, memref);
+  Value number = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), address);
+  return LLVM::IntToPtrOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), 1), number);
+}
+
+Value ThreadEmitter::element(Value address, Value elements, Type type) {
+  Value number = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), elements);
+  return LLVM::GEPOp::create(builder, loc, address.getType(), type, address, LLVM::GEPArg(number));
+}
+
+SmallVector<Value> ThreadEmitter::inlineBody(Region &region, Value argument) {
+  IRMapping mapping;
+  mapping.map(region.getArgument(0), argument);
+  for (Operation &op : region.front().without_terminator())
+    builder.clone(op, mapping);
+  SmallVector<Value> results;
+  for (Value v : region.front().getTerminator()->getOperands())
+    results.push_back(mapping.lookupOrDefault(v));
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Passes
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct Allocate : ssa_gpu::impl::SSAGPUAllocatePassBase<Allocate> {
+  void runOnOperation() override {
+    llvm::StringMap<int64_t> bytes;
+    getOperation().walk([&](gpu::GPUFuncOp kernel) { bytes[kernel.getName()] = allocate(kernel); });
+    getOperation().walk([&](gpu::LaunchFuncOp launch) {
+      int64_t size = bytes.lookup(launch.getKernelName());
+      if (size == 0)
+        return;
+      OpBuilder builder(launch);
+      launch.getDynamicSharedMemorySizeMutable().assign(
+          arith::ConstantIntOp::create(builder, launch.getLoc(), builder.getI32Type(), size));
+    });
+  }
+
+  /// Places all allocations of a kernel and gives the bytes that they take.
+  static int64_t allocate(gpu::GPUFuncOp kernel) {
+    int64_t end = 0;
+    Builder builder(kernel.getContext());
+    kernel.walk([&](AllocOp op) {
+      SharedType type = op.getMemory().getType();
+      end = llvm::alignTo(end, type.isTile() ? 1024 : 16);
+      op.setOffsetAttr(builder.getI64IntegerAttr(end));
+      end += type.getBytes();
+    });
+    return end;
+  }
+};
+
+struct ConvertSSAGPUToNVVM : ssa_gpu::impl::ConvertSSAGPUToNVVMPassBase<ConvertSSAGPUToNVVM> {
+  void runOnOperation() override;
+};
+
+} // namespace
+
+/// The external array of no size that stands for dynamic shared memory: an internal one would get a size and an address of its own.
+static void createSharedMemory(gpu::GPUModuleOp module) {
+  if (module.lookupSymbol(sharedMemoryName))
+    return;
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
+  LLVM::GlobalOp::create(builder, module.getLoc(), type, /*isConstant=*/false, LLVM::Linkage::External, sharedMemoryName, Attribute(),
+                         /*alignment=*/1024, /*addrSpace=*/3);
+}
+
+void ConvertSSAGPUToNVVM::runOnOperation() {
+  bool hasShared = false;
+  getOperation().walk([&](AllocOp) { hasShared = true; });
+  if (hasShared)
+    createSharedMemory(getOperation());
+
+  TypeConverter converter;
+  converter.addConversion([](Type type) { return type; });
+  converter.addConversion([](RankedTensorType type) -> std::optional<Type> {
+    if (hasLayout<OperandAttr>(type)) // pairs of 16-bit values
+      return VectorType::get({getValuesPerThread(type) / 2}, IntegerType::get(type.getContext(), 32));
+    if (isTile(type))
+      return VectorType::get({getValuesPerThread(type)}, type.getElementType());
+    return type;
+  });
+  converter.addConversion([](SharedType type) -> Type { return LLVM::LLVMPointerType::get(type.getContext(), 3); });
+
+  ConversionTarget target(getContext());
+  target.addIllegalDialect<SSAGPUDialect>();
+  target.markUnknownOpDynamicallyLegal([&](Operation *op) { return converter.isLegal(op); });
+  RewritePatternSet patterns(&getContext());
+  populateTilePatterns(converter, patterns);
+  populateMemoryPatterns(converter, patterns);
+  populateMmaPatterns(converter, patterns);
+  scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);
+  if (failed(applyPartialConversion(getOperation(), target, std::move(patterns))))
+    signalPassFailure();
+}

@@ -1,0 +1,132 @@
+//===- SSAGPU.cpp - The ssa_gpu dialect -----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "ssa_gpu/IR/SSAGPU.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::ssa_gpu;
+
+#include "ssa_gpu/IR/SSAGPUDialect.cpp.inc"
+#include "ssa_gpu/IR/SSAGPUEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "ssa_gpu/IR/SSAGPUAttrs.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "ssa_gpu/IR/SSAGPUTypes.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "ssa_gpu/IR/SSAGPUOps.cpp.inc"
+
+void SSAGPUDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "ssa_gpu/IR/SSAGPUAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "ssa_gpu/IR/SSAGPUTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ssa_gpu/IR/SSAGPUOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+int64_t ssa_gpu::getValuesPerThread(RankedTensorType tile) { return hasLayout<RowsAttr>(tile) ? 2 : tile.getDimSize(1) / 2; }
+
+Type SharedType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  Type elementType;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) || parser.parseType(elementType) ||
+      parser.parseGreater())
+    return {};
+  return parser.getChecked<SharedType>(loc, parser.getContext(), shape, elementType);
+}
+
+void SharedType::print(AsmPrinter &printer) const {
+  printer << '<';
+  printer.printDimensionList(getShape());
+  printer << 'x' << getElementType() << '>';
+}
+
+LogicalResult SharedType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape, Type elementType) {
+  if (!elementType.isIntOrFloat() || !llvm::is_contained({16u, 32u}, elementType.getIntOrFloatBitWidth()))
+    return emitError() << "expected elements of 16 bits for a tile or of 32 bits for an array, but got " << elementType;
+  size_t rank = elementType.getIntOrFloatBitWidth() == 16 ? 2 : 1;
+  if (shape.size() != rank && shape.size() != rank + 1)
+    return emitError() << "expected rank " << rank << ", or " << rank + 1 << " for a ring, but got " << shape.size();
+  for (int64_t size : shape)
+    if (size < 1)
+      return emitError() << "expected sizes of at least 1, but got " << size;
+  return success();
+}
+
+int64_t SharedType::getSlotBytes() const {
+  ArrayRef<int64_t> shape = getShape();
+  if (isTile())
+    return shape[shape.size() - 2] * getPaddedColumns(shape.back()) * 2;
+  return shape.back() * 4;
+}
+
+int64_t SharedType::getNumSlots() const { return isRing() ? getShape().front() : 1; }
+
+//===----------------------------------------------------------------------===//
+// Verifiers
+//===----------------------------------------------------------------------===//
+
+LogicalResult SlotOp::verify() {
+  SharedType ring = getRing().getType(), slot = getSlot().getType();
+  if (!ring.isRing() || slot.getShape() != ring.getShape().drop_front() || slot.getElementType() != ring.getElementType())
+    return emitOpError() << "expected " << slot << " to be one slot of a ring, but got " << ring;
+  return success();
+}
+
+LogicalResult MmaOp::verify() {
+  RankedTensorType acc = getAccumulator().getType();
+  auto shapeOf = [](Type type) {
+    auto shared = dyn_cast<SharedType>(type);
+    return shared ? shared.getShape() : cast<RankedTensorType>(type).getShape();
+  };
+  ArrayRef<int64_t> lhs = shapeOf(getLhs().getType()), rhs = getRhs().getType().getShape();
+  if (lhs.size() != 2 || rhs.size() != 2)
+    return emitOpError("expected tiles, not rings, as operands");
+  int64_t k = getTransposed() ? rhs[1] : rhs[0], n = getTransposed() ? rhs[0] : rhs[1];
+  if (lhs[0] != acc.getDimSize(0) || n != acc.getDimSize(1) || lhs[1] != k)
+    return emitOpError() << "expected " << acc.getDimSize(0) << "x" << k << " and " << k << "x" << acc.getDimSize(1)
+                         << " as operands (the right one transposed), but got " << lhs[0] << "x" << lhs[1] << " and " << k << "x" << n;
+  if (k % 16 != 0 || n % 8 != 0)
+    return emitOpError() << "expected the inner size to be a multiple of 16 and the columns of 8, but got " << k << " and " << n;
+  if (isa<SharedType>(getLhs().getType()) && getFamily() == Family::mma_sync)
+    return emitOpError("expected the left operand in registers, as 'mma_sync' needs it");
+  return success();
+}
+
+/// The region takes one i32, the number of a row, column or entry, and yields values of these types.
+static LogicalResult verifyBody(Operation *op, ArrayRef<Type> yielded) {
+  Block &block = op->getRegion(0).front();
+  auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
+  if (block.getNumArguments() != 1 || !block.getArgument(0).getType().isInteger(32) || !yield ||
+      yield.getValues().getTypes() != TypeRange(yielded))
+    return op->emitOpError() << "expected a region from i32 to (" << ArrayRef<Type>(yielded) << ")";
+  return success();
+}
+
+static SmallVector<Type> placeTypes(Operation *op) {
+  return {IndexType::get(op->getContext()), IntegerType::get(op->getContext(), 1)};
+}
+
+LogicalResult CopyRowsOp::verify() { return verifyBody(*this, placeTypes(*this)); }
+LogicalResult StoreRowsOp::verify() { return verifyBody(*this, placeTypes(*this)); }
+LogicalResult StoreEntriesOp::verify() { return verifyBody(*this, placeTypes(*this)); }
+LogicalResult FillOp::verify() { return verifyBody(*this, getArray().getType().getElementType()); }
+LogicalResult MapRowsOp::verify() { return verifyBody(*this, getType().getElementType()); }
+LogicalResult MapColumnsOp::verify() { return verifyBody(*this, getType().getElementType()); }

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Devices, and bundles loaded on them. lib/Runtime/Launcher.cpp does the same, with the same messages."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import struct
+import threading
+from ctypes import byref, c_char, c_int, c_uint, c_uint32, c_uint64, c_void_p
+
+from . import _bundle
+from ._call import Map, ReadyLaunch, pack_float
+from ._driver import UNSUPPORTED_PTX_VERSION, Driver, LaunchAttribute, LaunchConfig, get_driver
+from ._errors import BundleError, DriverError
+from ._layout import text
+
+_MASK = 2**64 - 1
+_FIRST_DRIVER = {"8.0": "12.0", "8.1": "12.1", "8.2": "12.2", "8.3": "12.3", "8.4": "12.4", "8.5": "12.5", "8.6": "12.7",
+                 "8.7": "12.8", "8.8": "12.9", "9.0": "13.0", "9.1": "13.1"}
+_TENSOR_MAP_TYPES = {"i1": 0, "i8": 0, "f8e4m3fn": 0, "f8e5m2": 0, "i16": 1, "i32": 3, "i64": 5, "f16": 6, "f32": 7, "f64": 8,
+                     "bf16": 9}
+_COMPUTE_MAJOR, _COMPUTE_MINOR, _SHARED, _SHARED_OPTIN = 75, 76, 8, 97
+_STATIC_SHARED, _MAX_DYNAMIC_SHARED, _LARGE_CLUSTERS = 1, 8, 14
+_ERROR_LOG, _ERROR_LOG_BYTES = 5, 6
+_MEMORY_TYPE, _DEVICE_ORDINAL, _HOST_MEMORY = 2, 9, 1
+
+
+class Device:
+    """A GPU and its primary context, which is the one that torch and CuPy use."""
+
+    def __init__(self, driver: Driver, ordinal: int) -> None:
+        if not 0 <= ordinal < driver.num_devices:
+            raise DriverError(f"there is no device {ordinal}; the CUDA driver has {driver.num_devices}")
+        self.driver, self.ordinal = driver, ordinal
+        handle, name = c_int(), ctypes.create_string_buffer(256)
+        driver.check(driver.cuDeviceGet(byref(handle), ordinal), f"get device {ordinal}")
+        driver.check(driver.cuDeviceGetName(name, 255, handle), "get the name of a device")
+        self.name = name.value.decode(errors="replace")
+
+        def attribute(number: int) -> int:
+            value = c_int()
+            driver.check(driver.cuDeviceGetAttribute(byref(value), number, handle), f"get attribute {number} of {self}")
+            return value.value
+
+        self.major, self.minor = attribute(_COMPUTE_MAJOR), attribute(_COMPUTE_MINOR)
+        self.default_shared, self.max_shared = attribute(_SHARED), attribute(_SHARED_OPTIN)
+        context = c_void_p()
+        driver.check(driver.cuDevicePrimaryCtxRetain(byref(context), handle), f"make a context on {self}")
+        self.context = context.value
+
+    def __str__(self) -> str:
+        return f"device {self.ordinal} ({self.name})"
+
+    @property
+    def chip(self) -> str:
+        return f"sm_{self.major * 10 + self.minor}"
+
+    def scope(self) -> "_Scope":
+        """Makes the context current in this thread: `with device.scope():`"""
+        return _Scope(self)
+
+
+class _Scope:
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.pushed = False
+
+    def __enter__(self) -> None:
+        driver, current = self.device.driver, c_void_p()
+        driver.cuCtxGetCurrent(byref(current))
+        if current.value != self.device.context:
+            driver.check(driver.cuCtxPushCurrent(self.device.context), f"make the context of {self.device} current")
+            self.pushed = True
+
+    def __exit__(self, *_: object) -> None:
+        if self.pushed:
+            self.device.driver.cuCtxPopCurrent(byref(c_void_p()))
+
+
+_devices: "dict[int, Device]" = {}
+_lock = threading.Lock()
+
+
+def get_device(ordinal: int) -> Device:
+    driver = get_driver()
+    device = _devices.get(ordinal)
+    if device is None:
+        with _lock:
+            device = _devices.get(ordinal) or Device(driver, ordinal)
+            _devices[ordinal] = device
+    return device
+
+
+def current_device() -> int:
+    """The device whose context is current in this thread, else 0."""
+    driver, current = get_driver(), c_void_p()
+    driver.cuCtxGetCurrent(byref(current))
+    for ordinal, device in list(_devices.items()):
+        if device.context == current.value:
+            return ordinal
+    return 0
+
+
+def pointer_device(pointer: int) -> "int | None":
+    """The device in whose memory an address is; None for host memory."""
+    driver, kind, owner = get_driver(), c_uint(), c_int(-1)
+    if driver.cuPointerGetAttribute(byref(kind), _MEMORY_TYPE, pointer) or kind.value == _HOST_MEMORY:
+        return None
+    if driver.cuPointerGetAttribute(byref(owner), _DEVICE_ORDINAL, pointer):
+        return None
+    return owner.value
+
+
+def allocate(device: Device, bytes_: int, stream: int) -> int:
+    """Memory in the order of a stream; 0 if no bytes are asked for."""
+    pointer = c_uint64()
+    if bytes_:
+        with device.scope():
+            device.driver.check(device.driver.cuMemAllocAsync(byref(pointer), bytes_, stream),
+                                f"allocate {bytes_} bytes on {device}")
+    return pointer.value
+
+
+def release(device: Device, pointer: int, stream: int) -> None:
+    if pointer:
+        with device.scope():
+            device.driver.cuMemFreeAsync(pointer, stream)
+
+
+def wait_for(device: Device, stream: int, producer: int) -> None:
+    """Has `stream` wait for what is queued on `producer`; the host waits for nothing."""
+    driver, event = device.driver, c_void_p()
+    disable_timing = 2
+    with device.scope():
+        driver.check(driver.cuEventCreate(byref(event), disable_timing), "make an event")
+        try:
+            driver.check(driver.cuEventRecord(event, producer), "record an event on the stream of an argument")
+            driver.check(driver.cuStreamWaitEvent(stream, event, 0), "wait for the stream of an argument")
+        finally:
+            driver.cuEventDestroy(event)
+
+
+class _Kernel:
+    """`handles` are functions by (dynamic shared bytes, cluster) that have been allowed."""
+
+    def __init__(self, function: int, static: int, dynamic: int) -> None:
+        self.function, self.static, self.max_dynamic = function, static, dynamic
+        self.large_clusters = False
+
+
+class Program:
+    """The target of a bundle that suits a device, loaded there. Thread safe."""
+
+    def __init__(self, device: Device, targets: "list[_bundle.Target]", name: str) -> None:
+        target = _bundle.find_target(targets, device.major, device.minor)
+        if target is None:
+            chips = ", ".join(t.chip for t in targets) or "no chip"
+            raise BundleError(f"'{name}' has code for {chips}, but {device} is {device.chip}; compile it with "
+                              f"--chip={device.chip}a")
+        self.device, self.target, self.name = device, target, name
+        self.lock = threading.Lock()
+        self.kernels: "dict[str, _Kernel]" = {}
+        self.ready: "dict[tuple, int]" = {}
+        self.maps: "dict[tuple, bytes]" = {}
+        self.module = self.load()
+
+    def load(self) -> int:
+        driver, module = self.device.driver, c_void_p()
+        log = ctypes.create_string_buffer(16384)
+        options = (c_int * 2)(_ERROR_LOG, _ERROR_LOG_BYTES)
+        values = (c_void_p * 2)(ctypes.addressof(log), len(log) - 1)
+        # While another thread, or the stream of this call, captures a graph, loading is only allowed in this mode.
+        relaxed = c_int(2)
+        with self.device.scope():
+            driver.cuThreadExchangeStreamCaptureMode(byref(relaxed))
+            result = driver.cuModuleLoadDataEx(byref(module), self.target.ptx.encode(), 2, options, values)
+            driver.cuThreadExchangeStreamCaptureMode(byref(relaxed))
+        if not result:
+            return module.value
+        if result == UNSUPPORTED_PTX_VERSION:
+            stated = re.search(r"\.version ([^\r\n]*)", self.target.ptx)
+            version = stated[1].strip() if stated else self.target.ptx_version
+            first = _FIRST_DRIVER.get(version)
+            raise DriverError(f"'{self.name}': the code for {self.target.chip} is PTX {version}, which the CUDA driver (version "
+                              f"{driver.version_text}) does not read; update the NVIDIA driver"
+                              + (f" to one of CUDA {first} or later" if first else ""), result)
+        try:
+            driver.check(result, f"load the code for {self.target.chip} on {self.device}")
+        except DriverError as error:
+            message = log.value.decode(errors="replace").strip()
+            raise DriverError(f"'{self.name}': {error}" + (f"\n{message}" if message else ""), result) from None
+        raise AssertionError
+
+    def function(self, launch: ReadyLaunch) -> int:
+        """The function of a launch, after the driver has been asked to allow what it needs."""
+        key = launch.kernel, launch.shared, launch.cluster
+        function = self.ready.get(key)
+        if function is None:
+            with self.lock:
+                function = self.ready[key] = self.prepare(launch)
+        return function
+
+    def prepare(self, launch: ReadyLaunch) -> int:
+        driver, name = self.device.driver, launch.kernel
+        kernel = self.kernels.get(name)
+        if kernel is None:
+            function, static = c_void_p(), c_int()
+            driver.check(driver.cuModuleGetFunction(byref(function), self.module, name.encode()),
+                         f"find kernel '{name}' in the code for {self.target.chip}")
+            driver.check(driver.cuFuncGetAttribute(byref(static), _STATIC_SHARED, function),
+                         f"get the shared memory of kernel '{name}'")
+            kernel = _Kernel(function.value, static.value, self.device.default_shared - static.value)
+            self.kernels[name] = kernel
+        if launch.shared > kernel.max_dynamic:
+            if launch.shared + kernel.static > self.device.max_shared:
+                raise DriverError(f"kernel '{name}' needs {launch.shared + kernel.static} bytes of shared memory for a block, but "
+                                  f"{self.device} has {self.device.max_shared}")
+            driver.check(driver.cuFuncSetAttribute(kernel.function, _MAX_DYNAMIC_SHARED, launch.shared),
+                         f"allow kernel '{name}' {launch.shared} bytes of shared memory")
+            kernel.max_dynamic = launch.shared
+        cluster = launch.cluster or (1, 1, 1)
+        if cluster[0] * cluster[1] * cluster[2] > 8 and not kernel.large_clusters:
+            driver.check(driver.cuFuncSetAttribute(kernel.function, _LARGE_CLUSTERS, 1),
+                         f"allow kernel '{name}' clusters of more than 8 blocks")
+            kernel.large_clusters = True
+        return kernel.function
+
+    def encode(self, map_: Map, parameters: "_bundle.TensorMap", pointer: int) -> bytes:
+        """The 128 bytes of a tensor map. Kept, as programs tend to come back with the same arrays."""
+        key = parameters, pointer, map_.dtype, map_.shape, map_.strides
+        found = self.maps.get(key)
+        if found is not None:
+            return found
+        driver = self.device.driver
+        if driver.cuTensorMapEncodeTiled is None:
+            raise DriverError("tensor maps need a CUDA driver of version 12.0 or later, but this one is " + driver.version_text)
+        # The driver counts dimensions from the innermost.
+        rank = len(map_.shape)
+        size_of = _bundle.DTYPE_BYTES[map_.dtype]
+        sizes = (c_uint64 * rank)(*reversed(map_.shape))
+        strides = (c_uint64 * rank)(*(stride * size_of for stride in reversed(map_.strides[:-1])))
+        box = (c_uint32 * rank)(*reversed(parameters.box))
+        steps = (c_uint32 * rank)(*[1] * rank)
+        raw = (c_char * 192)()
+        address = ctypes.addressof(raw) + -ctypes.addressof(raw) % 64
+        driver.check(driver.cuTensorMapEncodeTiled(address, _TENSOR_MAP_TYPES[map_.dtype], rank, pointer, sizes, strides, box,
+                                                   steps, parameters.interleave, parameters.swizzle, parameters.l2_promotion,
+                                                   parameters.fill), f"encode tensor map {map_.number}")
+        encoded = ctypes.string_at(address, 128)
+        if len(self.maps) >= 1024:
+            self.maps.clear()
+        self.maps[key] = encoded
+        return encoded
+
+    def launch(self, plan: "_bundle.Plan", launches: "tuple[ReadyLaunch, ...]", bases: "list[int]", scalars: "list",
+               stream: int) -> None:
+        """Queues launches; `bases` are the addresses of arguments, then results, then the workspace. The context is current."""
+        functions = [self.function(launch) for launch in launches]
+        blocks = []
+        for launch in launches:
+            block = bytearray(launch.parameters)
+            for offset, base, distance in launch.pointers:
+                pointer = bases[base]
+                struct.pack_into("<Q", block, offset, pointer + distance & _MASK if pointer else 0)
+            for offset, form, argument in launch.floats:
+                block[offset : offset + struct.calcsize(form)] = pack_float(form, scalars[argument])
+            for map_ in launch.maps:
+                pointer = bases[map_.base]
+                pointer = pointer + map_.distance & _MASK if pointer else 0
+                block[map_.offset : map_.offset + 128] = self.encode(map_, plan.tensor_maps[map_.number], pointer)
+            blocks.append(block)
+        for launch, function, block in zip(launches, functions, blocks):
+            self.launch_one(launch, function, block, stream)
+
+    def launch_one(self, launch: ReadyLaunch, function: int, block: bytearray, stream: int) -> None:
+        # One block of parameters in place of a pointer to each: their number is then checked by the driver.
+        driver = self.device.driver
+        size = c_uint64(len(block))
+        memory = (c_char * len(block)).from_buffer(block) if block else (c_char * 1)()
+        extra = (c_void_p * 5)(1, ctypes.addressof(memory), 2, ctypes.addressof(size), None)
+        if launch.cluster is None:
+            result = driver.cuLaunchKernel(function, *launch.grid, *launch.block, launch.shared, stream, None, extra)
+        else:
+            if driver.cuLaunchKernelEx is None:
+                raise DriverError("clusters need a CUDA driver of version 11.8 or later, but this one is " + driver.version_text)
+            attribute = LaunchAttribute(4, 0, (c_uint * 16)(*launch.cluster))
+            config = LaunchConfig((c_uint * 3)(*launch.grid), (c_uint * 3)(*launch.block), launch.shared, stream,
+                                  ctypes.pointer(attribute), 1)
+            result = driver.cuLaunchKernelEx(byref(config), function, None, extra)
+        if result:
+            driver.check(result, f"launch kernel '{launch.kernel}' (grid {text(launch.grid)}, block {text(launch.block)}, "
+                                 f"{launch.shared} bytes of shared memory)")

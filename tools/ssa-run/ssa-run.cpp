@@ -1,0 +1,299 @@
+//===- ssa-run.cpp - Runs a function of a pattern -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Inputs.h"
+#include "Report.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Parser/Parser.h"
+#include "ssa/InitAll.h"
+#include "ssa/Reference/ArgumentNames.h"
+#include "ssa/Reference/Interpreter.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ThreadPool.h"
+
+using namespace mlir;
+using namespace mlir::ssa::reference;
+namespace cl = llvm::cl;
+namespace fs = llvm::sys::fs;
+
+static constexpr llvm::StringLiteral helpText = R"(ssa-run: run a function that is written in the ssa dialect
+
+usage: ssa-run FILE [--entry=NAME] [--in INPUT,INPUT,..] [--out FILE.npy,..] [--print]
+
+  FILE             the pattern, text or bytecode; '-' is standard input
+  --entry=NAME     the function to run; the only public one if left out
+  --in INPUT,..    one input per argument, in order; --in may repeat
+  --out FILE,..    one .npy file per result, in order; --out may repeat
+  --print          print a line for each input and result; so does leaving out --out
+  --time           print where the time went, to standard error
+  --device=cpu     where to run
+  --cores=N        the most cores to use; all if left out
+
+An INPUT is
+  q.npy                   a NumPy file. f2, f4 and f8 arrays feed floating point arguments, f64 to f8E4M3FN, rounded to
+                          nearest even (values that overflow are told); i4, i8, i1, u1 and b1 feed integers and indices
+  randn:SHAPE[:seed=N]    normal random numbers, e.g. randn:1x8x1000x64:seed=3; N is the input's number if left out
+  uniform:SHAPE[:seed=N]  random numbers in [0, 1)
+  zeros:SHAPE             zeros; any size may be 0
+  arange:SHAPE            0, 1, 2, .. in row-major order
+  value:X                 a scalar
+
+Results that are bf16, f16 or f8 are written as f4, i32 as i4, i1 as b1. Files are written when all has succeeded.
+
+  ssa-run moba.mlir --in randn:1x8x1000x64,randn:1x2x1000x64,randn:1x2x1000x64 --print
+  ssa-run nsa.mlir --entry=nsa --in q.npy,k.npy,v.npy,g1.npy,g2.npy,g3.npy --out o.npy
+
+Random numbers are the same everywhere. Element i of seed s is, with mix the finalizer of splitmix64 and
+u(j) = (mix(mix(s) + (j + 1) * 0x9e3779b97f4a7c15) >> 11) / 2^53: uniform u(i), randn sqrt(-2 log(1 - u(2i))) cos(2 pi u(2i + 1)).
+)";
+
+static cl::OptionCategory category("ssa-run options");
+static cl::opt<std::string> inputFile(cl::Positional, cl::desc("FILE"), cl::cat(category));
+static cl::opt<std::string> entryName("entry", cl::desc("the function to run"), cl::cat(category));
+static cl::list<std::string> inputSpecs("in", cl::CommaSeparated, cl::desc("the inputs"), cl::cat(category));
+static cl::list<std::string> outputFiles("out", cl::CommaSeparated, cl::desc("the files of the results"),
+                                         cl::cat(category));
+static cl::opt<bool> printValues("print", cl::desc("print inputs and results"), cl::cat(category));
+static cl::opt<bool> printTimes("time", cl::desc("print where the time went"), cl::cat(category));
+static cl::opt<std::string> deviceName("device", cl::init("cpu"), cl::desc("where to run"), cl::cat(category));
+
+static cl::opt<unsigned> numCores("cores", cl::desc("the most cores to use"), cl::cat(category));
+static cl::opt<double> progressAfter("progress-after", cl::init(2), cl::Hidden,
+                                     cl::desc("seconds after which progress is shown"), cl::cat(category));
+
+static LogicalResult emitError(const Twine &message) {
+  llvm::errs() << "error: " << message << "\n";
+  return failure();
+}
+
+//===----------------------------------------------------------------------===//
+// The entry
+//===----------------------------------------------------------------------===//
+
+/// Names of functions as a list.
+static std::string listNames(ArrayRef<FunctionOpInterface> functions) {
+  return llvm::join(llvm::map_range(functions, [](FunctionOpInterface f) { return "@" + f.getName().str(); }), ", ");
+}
+
+static FunctionOpInterface findEntry(ModuleOp module) {
+  SmallVector<FunctionOpInterface> functions, candidates;
+  for (auto function : module.getOps<FunctionOpInterface>()) {
+    if (function.isExternal())
+      continue;
+    functions.push_back(function);
+    if (entryName.empty() ? function.isPublic() : function.getName() == entryName)
+      candidates.push_back(function);
+  }
+  if (candidates.size() == 1)
+    return candidates.front();
+  if (functions.empty())
+    (void)emitError("'" + inputFile + "' has no function to run");
+  else if (!entryName.empty())
+    (void)emitError("'" + inputFile + "' has no function @" + entryName + "; it has " + listNames(functions));
+  else if (candidates.empty())
+    (void)emitError("'" + inputFile + "' has no public function; choose one with --entry: " + listNames(functions));
+  else
+    (void)emitError("'" + inputFile +
+                    "' has several public functions; choose one with --entry: " + listNames(candidates));
+  return nullptr;
+}
+
+static std::string count(size_t n, StringRef noun) {
+  return std::to_string(n) + " " + noun.str() + (n == 1 ? "" : "s");
+}
+
+static LogicalResult checkCounts(FunctionOpInterface entry) {
+  std::string name = "@" + entry.getName().str();
+  if (inputSpecs.size() != entry.getNumArguments())
+    return emitError(name + " takes " + count(entry.getNumArguments(), "input") + ", but --in gives " +
+                     Twine(inputSpecs.size()) + ": " + describeSignature(entry));
+  if (!outputFiles.empty() && outputFiles.size() != entry.getNumResults())
+    return emitError(name + " gives " + count(entry.getNumResults(), "result") + ", but --out takes " +
+                     Twine(outputFiles.size()) + ": " + describeSignature(entry));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs and outputs
+//===----------------------------------------------------------------------===//
+
+/// "input 1 '%k' (k.npy)".
+static std::string describeInput(FunctionOpInterface entry, unsigned number) {
+  std::string name = getArgumentName(entry, number);
+  return "input " + std::to_string(number) + (name.empty() ? "" : " '" + name + "'") + " (" + inputSpecs[number] + ")";
+}
+
+static FailureOr<SmallVector<Tensor>> makeInputs(FunctionOpInterface entry) {
+  SmallVector<Tensor> inputs;
+  for (auto [i, type] : llvm::enumerate(entry.getArgumentTypes())) {
+    Type elementType = getElementTypeOrSelf(type);
+    // The interpreter has the words for an argument that it cannot hold.
+    if (!Tensor::isSupported(elementType)) {
+      inputs.emplace_back();
+      continue;
+    }
+    llvm::Expected<Imported> input = makeInput(inputSpecs[i], i, elementType);
+    if (!input)
+      return emitError(describeInput(entry, i) + " " + llvm::toString(input.takeError()));
+    if (input->numOverflows) {
+      llvm::errs() << "warning: " << describeInput(entry, i) << " was rounded to " << elementType << "; "
+                   << count(input->numOverflows, "value") << " of " << input->tensor.getNumElements()
+                   << " overflow it\n";
+    }
+    inputs.push_back(std::move(input->tensor));
+  }
+  return inputs;
+}
+
+/// A result on its way to a file: in a file of its own beside it, which takes its place once all of them are there.
+static LogicalResult writeResults(ArrayRef<Tensor> results) {
+  std::vector<fs::TempFile> files;
+  LogicalResult done = success();
+  for (auto [path, tensor] : llvm::zip(outputFiles, results)) {
+    llvm::Expected<fs::TempFile> file = fs::TempFile::create(path + ".%%%%%%%%", 0666);
+    if (!file) {
+      done = emitError("cannot write '" + path + "': " + llvm::toString(file.takeError()));
+      break;
+    }
+    files.push_back(std::move(*file));
+    llvm::raw_fd_ostream os(files.back().FD, /*shouldClose=*/false);
+    writeNpy(tensor, os);
+    os.flush();
+    if (os.has_error()) {
+      done = emitError("cannot write '" + path + "': " + os.error().message());
+      os.clear_error();
+      break;
+    }
+  }
+  for (auto [i, file] : llvm::enumerate(files)) {
+    llvm::Error error = succeeded(done) ? file.keep(outputFiles[i]) : file.discard();
+    if (error)
+      done = emitError("cannot write '" + outputFiles[i] + "': " + llvm::toString(std::move(error)));
+  }
+  return done;
+}
+
+/// Catches what would be found only after a long evaluation.
+static LogicalResult checkOutputs() {
+  llvm::StringSet<> seen;
+  for (const std::string &path : outputFiles) {
+    if (path.empty())
+      return emitError("--out has an empty file name");
+    if (!seen.insert(path).second)
+      return emitError("--out has '" + path + "' twice");
+    // Such a path would be replaced by a file.
+    if (fs::exists(path) && !fs::is_regular_file(path))
+      return emitError("cannot write '" + path + "': it is no regular file");
+    StringRef folder = llvm::sys::path::parent_path(path);
+    if (!folder.empty() && !fs::is_directory(folder))
+      return emitError("cannot write '" + path + "': there is no folder '" + folder + "'");
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Main
+//===----------------------------------------------------------------------===//
+
+static LogicalResult run(FunctionOpInterface entry) {
+  if (failed(checkCounts(entry)) || failed(checkOutputs()))
+    return failure();
+  FailureOr<SmallVector<Tensor>> inputs = makeInputs(entry);
+  if (failed(inputs))
+    return failure();
+  bool print = printValues || outputFiles.empty();
+  for (unsigned i = 0; print && i < inputs->size(); ++i) {
+    if (!(*inputs)[i])
+      continue;
+    std::string name = getArgumentName(entry, i);
+    printSummary(llvm::outs(), "input " + Twine(i) + (name.empty() ? "" : " " + name), entry.getArgumentTypes()[i],
+                 (*inputs)[i]);
+  }
+  llvm::outs().flush();
+
+  InterpreterOptions options;
+  ProgressLine progress(progressAfter);
+  TimeTable times;
+  options.progress = [&](StringRef opName, double fraction) { progress.update(opName, fraction); };
+  if (printTimes)
+    options.finished = [&](StringRef opName, double seconds) { times.add(opName, seconds); };
+  FailureOr<SmallVector<Tensor>> results = evaluate(entry, *inputs, options);
+  progress.clear();
+  if (failed(results))
+    return failure();
+  if (printTimes)
+    times.print(llvm::errs());
+  if (failed(writeResults(*results)))
+    return failure();
+  for (unsigned i = 0; print && i < results->size(); ++i)
+    printSummary(llvm::outs(), "result " + Twine(i), entry.getResultTypes()[i], (*results)[i]);
+  return success();
+}
+
+/// Parses the file. Some of upstream's parsers crash on faulty text (`dimensions = [1@`), which is the text's fault to
+/// whoever wrote it: an error, after which nothing of the process can be relied on.
+static OwningOpRef<ModuleOp> parseSafely(const llvm::SourceMgr &sourceMgr, MLIRContext &context) {
+  OwningOpRef<ModuleOp> module;
+  llvm::CrashRecoveryContext::Enable();
+  llvm::CrashRecoveryContext recovery;
+  if (!recovery.RunSafely([&] { module = parseNamed(sourceMgr, ParserConfig(&context)); })) {
+    (void)emitError("'" + inputFile + "' is not valid: MLIR's own parser crashed on it");
+    std::_Exit(1);
+  }
+  llvm::CrashRecoveryContext::Disable();
+  return module;
+}
+
+static LogicalResult runFile() {
+  if (deviceName != "cpu")
+    return emitError("device '" + deviceName + "' is not available in this build; available: cpu");
+  if (inputFile.empty())
+    return emitError("there is no FILE to run; see ssa-run --help");
+  auto file = llvm::MemoryBuffer::getFileOrSTDIN(inputFile);
+  if (!file)
+    return emitError("cannot read '" + inputFile + "': " + file.getError().message());
+  llvm::SourceMgr sourceMgr;
+  sourceMgr.AddNewSourceBuffer(std::move(*file), SMLoc());
+  DialectRegistry registry;
+  ssa::registerAllDialects(registry);
+  llvm::DefaultThreadPool pool(llvm::hardware_concurrency(numCores));
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  if (numCores != 1)
+    context.setThreadPool(pool);
+  context.printOpOnDiagnostic(false);
+  SourceMgrDiagnosticHandler handler(sourceMgr, &context);
+  OwningOpRef<ModuleOp> module = parseSafely(sourceMgr, context);
+  if (!module)
+    return failure();
+  FunctionOpInterface entry = findEntry(*module);
+  return entry ? run(entry) : failure();
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  for (int i = 1; i < argc; ++i)
+    if (llvm::is_contained({"--help", "-help", "-h"}, StringRef(argv[i]))) {
+      llvm::outs() << helpText;
+      return 0;
+    }
+  cl::HideUnrelatedOptions(category);
+  std::string message;
+  llvm::raw_string_ostream errors(message);
+  if (!cl::ParseCommandLineOptions(argc, argv, "", &errors)) {
+    // One line: the first of what may be several, without the path of the tool and its advice.
+    StringRef line = StringRef(message).split('\n').first;
+    line = line.substr(line.find(": ") == StringRef::npos ? 0 : line.find(": ") + 2);
+    (void)emitError(line.split("Try: ").first.rtrim(" .") + "; see ssa-run --help");
+    return 1;
+  }
+  return failed(runFile());
+}
