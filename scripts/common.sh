@@ -81,9 +81,9 @@ install_missing() {
   done
   ((${#missing[@]})) || return 0
 
-  say "installing ${missing[*]}"
   ((EUID == 0)) || command -v sudo >/dev/null ||
     die "packages are missing and there is no sudo; as root: apt-get install ${missing[*]}"
+  say "installing ${missing[*]}"
   step apt-update '^([^EW]|[EW][^:])' as_root apt-get -q update
   for name in "${missing[@]}"; do
     apt-cache show "$name" >/dev/null 2>&1 ||

@@ -1,44 +1,45 @@
 /*===- ssa-c/SSA.h - The C API --------------------------------------*- C -*-===*\
-|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                      *|
-|*===----------------------------------------------------------------------===*|
-|*                                                                            *|
-|* Reads, checks, simplifies and evaluates sparse attention written in the    *|
-|* ssa dialect. Plain C99; link libSSACompiler.                               *|
-|*                                                                            *|
-|*   SSAContext *context;                                                     *|
-|*   SSAModule *module = NULL;                                                *|
-|*   SSAError *error = ssaContextCreate(&context);                            *|
-|*   if (!error)                                                              *|
-|*     error = ssaModuleParseFile(context, "nsa.mlir", &module);              *|
-|*   if (!error)                                                              *|
-|*     error = ssaModuleEvaluate(module, "nsa", inputs, 6, &output, 1, NULL); *|
-|*   if (error)                                                               *|
-|*     fprintf(stderr, "%s\n", ssaErrorGetMessage(error));                    *|
-|*                                                                            *|
-|* Errors. A function that can fail returns an SSAError, NULL on success. The *|
-|* caller destroys it. What the function would have given through a pointer   *|
-|* is NULL or 0 then. A null pointer where an object or a string is expected  *|
-|* is an error as well, unless the function's comment allows it; functions    *|
-|* that return no error take NULL and give NULL, 0 or SSA_DTYPE_NONE. No      *|
-|* exception leaves the library, and nothing here ends the process.           *|
-|*                                                                            *|
-|* Ownership. What a function gives as a handle (SSAContext, SSAModule,       *|
-|* SSAFunction, SSAArray, SSAError) belongs to the caller, who destroys it    *|
-|* with the function of that name, in any order: a module keeps what it needs *|
-|* of its context. A const char * or other pointer that a function returns    *|
-|* belongs to the handle it was asked of, and lives as long. Strings are      *|
-|* null-terminated UTF-8. What the caller passes is copied during the call.   *|
-|*                                                                            *|
-|* Threads. Contexts are independent: any number of threads may use the       *|
-|* library, each with a context of its own. A context and what was made with  *|
-|* it serve one call at a time; a second one, from another thread or from a   *|
-|* callback, is an error. ssaArrayGetData and functions that return no error  *|
-|* may be called at any time, as long as the handle lives. An evaluation uses *|
-|* all cores.                                                                 *|
-|*                                                                            *|
-|* Stability. Functions are added, never changed: a program built with one    *|
-|* version of this header runs with every later one of the same major number. *|
-|*                                                                            *|
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+|*===----------------------------------------------------------------------===
+|*
+|* Reads, checks, simplifies and evaluates sparse attention written in the
+|* ssa dialect. Plain C99; link libSSACompiler.
+|*
+|*   SSAContext *context;
+|*   SSAModule *module = NULL;
+|*   SSAError *error = ssaContextCreate(&context);
+|*   if (!error)
+|*     error = ssaModuleParseFile(context, "nsa.mlir", &module);
+|*   if (!error)
+|*     error = ssaModuleEvaluate(module, "nsa", inputs, 6, &output, 1, NULL);
+|*   if (error)
+|*     fprintf(stderr, "%s\n", ssaErrorGetMessage(error));
+|*
+|* Errors. A function that can fail returns an SSAError, NULL on success. The
+|* caller destroys it. What the function would have given through a pointer
+|* is NULL or 0 then. A null pointer where an object or a string is expected
+|* is an error as well, unless the function's comment allows it; functions
+|* that return no error take NULL and give NULL, 0 or SSA_DTYPE_NONE. No
+|* exception leaves the library, and nothing here ends the process but, as in
+|* all of LLVM, running out of memory. That arrays fit is checked before.
+|*
+|* Ownership. What a function gives as a handle (SSAContext, SSAModule,
+|* SSAFunction, SSAArray, SSAError) belongs to the caller, who destroys it
+|* with the function of that name, in any order: a module keeps what it needs
+|* of its context. A const char * or other pointer that a function returns
+|* belongs to the handle it was asked of, and lives as long. Strings are
+|* null-terminated UTF-8. What the caller passes is copied during the call.
+|*
+|* Threads. Contexts are independent: any number of threads may use the
+|* library, each with a context of its own. A context and what was made with
+|* it serve one call at a time; a second one, from another thread or from a
+|* callback, is an error. ssaArrayGetData and functions that return no error
+|* may be called at any time, as long as the handle lives. An evaluation uses
+|* all cores.
+|*
+|* Stability. Functions are added, never changed: a program built with one
+|* version of this header runs with every later one of the same major number.
+|*
 \*===----------------------------------------------------------------------===*/
 
 #ifndef SSA_C_SSA_H
@@ -58,7 +59,7 @@ extern "C" {
 #endif
 
 /*===----------------------------------------------------------------------===*\
-|* Versions                                                                   *|
+|* Versions
 \*===----------------------------------------------------------------------===*/
 
 #define SSA_API_VERSION_MAJOR 1
@@ -71,7 +72,7 @@ SSA_CAPI uint32_t ssaGetApiVersion(void);
 SSA_CAPI const char *ssaGetVersionText(void);
 
 /*===----------------------------------------------------------------------===*\
-|* Errors                                                                     *|
+|* Errors
 \*===----------------------------------------------------------------------===*/
 
 typedef struct SSAError SSAError;
@@ -90,8 +91,8 @@ typedef enum SSAErrorKind {
 
 SSA_CAPI SSAErrorKind ssaErrorGetKind(const SSAError *error);
 
-/* One or more lines without a newline at the end. Diagnostics read "file:line:column: error: message" and are followed by
- * the line of the source and a caret, as compilers print them. */
+/* One or more lines without a newline at the end. Diagnostics read "file:line:column: error: message" and are followed
+ * by the line of the source and a caret, as compilers print them. */
 SSA_CAPI const char *ssaErrorGetMessage(const SSAError *error);
 
 SSA_CAPI void ssaErrorDestroy(SSAError *error);
@@ -100,7 +101,7 @@ SSA_CAPI void ssaErrorDestroy(SSAError *error);
 SSA_CAPI void ssaStringFree(char *string);
 
 /*===----------------------------------------------------------------------===*\
-|* Contexts and diagnostics                                                   *|
+|* Contexts and diagnostics
 \*===----------------------------------------------------------------------===*/
 
 /* Owns types and threads. Making one takes some milliseconds; programs usually have one, or one a thread. */
@@ -116,25 +117,25 @@ typedef enum SSASeverity {
   SSA_SEVERITY_NOTE = 3 /* adds to the diagnostic before it */
 } SSASeverity;
 
-/* Receives one diagnostic, during a call, on the thread of that call. `file` is the name of the buffer or file, "" if the
- * place is not known; `line` and `column` count from 1, 0 if they are not known. The strings live until the callback
- * returns. It must not call functions on the same context. */
+/* Receives one diagnostic, during a call, on the thread of that call. `file` is the name of the buffer or file, "" if
+ * the place is not known; `line` and `column` count from 1, 0 if they are not known. The strings live until the
+ * callback returns. It must not call functions on the same context. */
 typedef void (*SSADiagnosticCallback)(SSASeverity severity, const char *message, const char *file, uint32_t line,
                                       uint32_t column, void *userData);
 
-/* Sends the diagnostics of later calls to `callback`, or nowhere if it is NULL, as at first. Warnings and remarks come by
- * this way only; errors are in the text of the SSAError, too. */
+/* Sends the diagnostics of later calls to `callback`, or nowhere if it is NULL, as at first. Warnings and remarks come
+ * by this way only; errors are in the text of the SSAError, too. */
 SSA_CAPI SSAError *ssaContextSetDiagnosticCallback(SSAContext *context, SSADiagnosticCallback callback, void *userData);
 
 /*===----------------------------------------------------------------------===*\
-|* Modules                                                                    *|
+|* Modules
 \*===----------------------------------------------------------------------===*/
 
 /* What stands in a file: functions. */
 typedef struct SSAModule SSAModule;
 
-/* Parses `length` bytes of text (or MLIR bytecode). `bufferName` is the file of diagnostics; NULL: "<memory>". Parsing finds
- * errors of syntax and unknown names; ssaModuleVerify, which everything but printing begins with, the others. */
+/* Parses `length` bytes of text (or MLIR bytecode). `bufferName` is the file of diagnostics; NULL: "<memory>". Parsing
+ * finds errors of syntax and unknown names; ssaModuleVerify, which everything but printing begins with, the others. */
 SSA_CAPI SSAError *ssaModuleParse(SSAContext *context, const char *text, size_t length, const char *bufferName,
                                   SSAModule **module);
 
@@ -149,12 +150,12 @@ SSA_CAPI SSAError *ssaModuleVerify(SSAModule *module);
 /* Prints the module; in the generic form if it is not valid. The caller frees `*text` with ssaStringFree. */
 SSA_CAPI SSAError *ssaModulePrint(SSAModule *module, char **text);
 
-/* Runs passes, given as for `ssa-opt --pass-pipeline`, with or without "builtin.module(..)" around them: "ssa-optimize",
- * MLIR's own "canonicalize,cse". If this fails the module is as it was before. */
+/* Runs passes, given as for `ssa-opt --pass-pipeline`, with or without "builtin.module(..)" around them:
+ * "ssa-optimize", MLIR's own "canonicalize,cse". If this fails the module is as it was before. */
 SSA_CAPI SSAError *ssaModuleRunPipeline(SSAModule *module, const char *pipeline);
 
 /*===----------------------------------------------------------------------===*\
-|* Functions and types                                                        *|
+|* Functions and types
 \*===----------------------------------------------------------------------===*/
 
 /* Kinds of elements, each with its layout in memory, in the byte order of the machine. */
@@ -196,7 +197,8 @@ SSA_CAPI const char *ssaFunctionGetName(const SSAFunction *function);
 SSA_CAPI size_t ssaFunctionGetNumArguments(const SSAFunction *function);
 SSA_CAPI size_t ssaFunctionGetNumResults(const SSAFunction *function);
 
-/* The name of an argument in the source, without "%"; "" if the module was not text. NULL if there is no such argument. */
+/* The name of an argument in the source, without "%"; "" if the module was not text. NULL if there is no such argument.
+ */
 SSA_CAPI const char *ssaFunctionGetArgumentName(const SSAFunction *function, size_t index);
 
 /* The type of an argument or a result. */
@@ -209,8 +211,8 @@ SSA_CAPI const SSAType *ssaFunctionGetResultType(const SSAFunction *function, si
 /* The type as it is written: "tensor<?x8x?x64xbf16>". */
 SSA_CAPI const char *ssaTypeGetText(const SSAType *type);
 
-/* The kind of an array that is passed for the type or comes back for it; SSA_DTYPE_NONE if the type can be neither. A type
- * without a kind of its own has the one that holds its values: f32, or the narrowest integer. */
+/* The kind of an array that is passed for the type or comes back for it; SSA_DTYPE_NONE if the type can be neither. A
+ * type without a kind of its own has the one that holds its values: f32, or the narrowest integer. */
 SSA_CAPI SSADType ssaTypeGetDType(const SSAType *type);
 
 /* The number of extents: 0 for scalars, -1 for NULL and types that cannot be passed. */
@@ -220,24 +222,25 @@ SSA_CAPI int32_t ssaTypeGetRank(const SSAType *type);
 SSA_CAPI const int64_t *ssaTypeGetShape(const SSAType *type);
 
 /*===----------------------------------------------------------------------===*\
-|* Arrays and evaluation                                                      *|
+|* Arrays and evaluation
 \*===----------------------------------------------------------------------===*/
 
 /* An array of the caller's. Scalars have rank 0. Elements need no alignment. */
 typedef struct SSAArrayView {
   SSADType dtype;
   int32_t rank;
-  const int64_t *shape;   /* `rank` extents, in elements; may be NULL if the rank is 0 */
-  const int64_t *strides; /* `rank` distances, in elements: any, 0 and negative ones too. NULL: dense, last extent innermost */
-  const void *data;       /* the element at index 0, 0, ..; may be NULL if an extent is 0 */
+  const int64_t *shape; /* `rank` extents, in elements; may be NULL if the rank is 0 */
+  const int64_t
+      *strides; /* `rank` distances, in elements: any, 0 and negative ones too. NULL: dense, last extent innermost */
+  const void *data; /* the element at index 0, 0, ..; may be NULL if an extent is 0 */
 } SSAArrayView;
 
 /* An array of the library's: a result. */
 typedef struct SSAArray SSAArray;
 
-/* Hears how far an evaluation of some length is: the op that runs, and how much of it is done, 0 to 1. Called at most about
- * ten times a second, never twice at the same time, on whichever thread does the work. It must not call functions on
- * the same context. */
+/* Hears how far an evaluation of some length is: the op that runs, and how much of it is done, 0 to 1. Called at most
+ * about ten times a second, never twice at the same time, on whichever thread does the work. It must not call functions
+ * on the same context. */
 typedef void (*SSAProgressCallback)(const char *op, double fraction, void *userData);
 
 /* Options of an evaluation. Set `size` to sizeof(SSAEvaluateOptions) and everything else to 0, then what is wanted. */
@@ -248,16 +251,16 @@ typedef struct SSAEvaluateOptions {
   int64_t maxTensorBytes; /* most bytes that one tensor may take inside; 0: half of the machine's memory */
 } SSAEvaluateOptions;
 
-/* Evaluates the function `entry` on the CPU, with the reference interpreter: in double precision, every op's results rounded
- * once to the type that is written.
+/* Evaluates the function `entry` on the CPU, with the reference interpreter: in double precision, every op's results
+ * rounded once to the type that is written.
  *
  * There are as many `inputs` as the function has arguments. An array must have the kind of its argument
- * (ssaTypeGetDType), with two exceptions: f32 may be passed for any narrower floating point type and is rounded to nearest,
- * ties to even (a warning says so if finite values overflow), and i32 may be passed for `index`. Extents must match those
- * of the type, and where ops equate extents of several arguments, each other's.
+ * (ssaTypeGetDType), with two exceptions: f32 may be passed for any narrower floating point type and is rounded to
+ * nearest, ties to even (a warning says so if finite values overflow), and i32 may be passed for `index`. Extents must
+ * match those of the type, and where ops equate extents of several arguments, each other's.
  *
- * `outputs` receives as many arrays as the function has results, `numOutputs`; all are NULL after an error. `inputs` and
- * `outputs` may be NULL if their number is 0; `options` may be NULL. */
+ * `outputs` receives as many arrays as the function has results, `numOutputs`; all are NULL after an error. `inputs`
+ * and `outputs` may be NULL if their number is 0; `options` may be NULL. */
 SSA_CAPI SSAError *ssaModuleEvaluate(SSAModule *module, const char *entry, const SSAArrayView *inputs, size_t numInputs,
                                      SSAArray **outputs, size_t numOutputs, const SSAEvaluateOptions *options);
 
@@ -273,9 +276,10 @@ SSA_CAPI const int64_t *ssaArrayGetShape(const SSAArray *array);
 
 SSA_CAPI int64_t ssaArrayGetNumElements(const SSAArray *array);
 
-/* The elements as `dtype`, dense, last extent innermost. Floating point results can be had as any floating point kind, rounded
- * to nearest, ties to even; integers as any integer kind that holds them all. `*data` belongs to the array: it lives until
- * that is destroyed, and asking again gives the same pointer. It is not NULL, even where there are no elements. */
+/* The elements as `dtype`, dense, last extent innermost. Floating point results can be had as any floating point kind,
+ * rounded to nearest, ties to even; integers as any integer kind that holds them all. `*data` belongs to the array: it
+ * lives until that is destroyed, and asking again gives the same pointer. It is not NULL, even where there are no
+ * elements. */
 SSA_CAPI SSAError *ssaArrayGetData(SSAArray *array, SSADType dtype, const void **data);
 
 #ifdef __cplusplus

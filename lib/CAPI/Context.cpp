@@ -3,10 +3,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Handles.h"
-#include "ssa/InitAll.h"
-#include "ssa/Version.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
+#include "ssa/InitAll.h"
+#include "ssa/Version.h"
 #include "llvm/Config/llvm-config.h"
 #include <cstdlib>
 
@@ -58,8 +58,8 @@ static FileLineColRange getPlace(Location location) {
   return static_cast<LocationAttr>(location).findInstanceOf<FileLineColRange>();
 }
 
-/// The line of the source that a diagnostic is about, and a caret below it; empty if the source does not have it. Constants
-/// can make lines of any length, which nobody reads.
+/// The line of the source that a diagnostic is about, and a caret below it; empty if the source does not have it.
+/// Constants can make lines of any length, which nobody reads.
 static std::string quoteSource(const llvm::MemoryBuffer *source, FileLineColRange place) {
   constexpr size_t maxLength = 300;
   if (!source || source->getBufferIdentifier() != place.getFilename().getValue() || !place.getStartLine())

@@ -21,8 +21,8 @@ struct Kind {
 } // namespace
 
 /// By number.
-static constexpr Kind kinds[] = {{"none", 0}, {"f64", 8},  {"f32", 4}, {"f16", 2}, {"bf16", 2}, {"f8E4M3FN", 1},
-                                 {"bool", 1}, {"i8", 1},   {"i16", 2}, {"i32", 4}, {"i64", 8}};
+static constexpr Kind kinds[] = {{"none", 0}, {"f64", 8}, {"f32", 4}, {"f16", 2}, {"bf16", 2}, {"f8E4M3FN", 1},
+                                 {"bool", 1}, {"i8", 1},  {"i16", 2}, {"i32", 4}, {"i64", 8}};
 
 static const Kind &getKind(SSADType dtype) {
   return isFloat(dtype) || isInteger(dtype) ? kinds[dtype] : kinds[SSA_DTYPE_NONE];

@@ -5,9 +5,9 @@
 #ifndef SSA_LIB_CAPI_ELEMENTS_H
 #define SSA_LIB_CAPI_ELEMENTS_H
 
+#include "mlir/IR/MLIRContext.h"
 #include "ssa-c/SSA.h"
 #include "ssa/Reference/Tensor.h"
-#include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/Error.h"
 
 namespace mlir::ssa::capi {
@@ -23,11 +23,12 @@ struct ReadReport {
   int64_t numMisfits = 0, misfit = 0, misfitIndex = 0;
 };
 
-/// Fills `tensor`, which has the extents of `view`, with its elements. The kind is a floating point one if and only if the
-/// tensor's element type is.
+/// Fills `tensor`, which has the extents of `view`, with its elements. The kind is a floating point one if and only if
+/// the tensor's element type is.
 ReadReport readElements(const SSAArrayView &view, reference::Tensor &tensor);
 
-/// The elements of `tensor` as `dtype`, dense. Fails where an integer does not fit, and between floating point and integers.
+/// The elements of `tensor` as `dtype`, dense. Fails where an integer does not fit, and between floating point and
+/// integers.
 llvm::Expected<std::vector<char>> convertElements(const reference::Tensor &tensor, SSADType dtype);
 
 /// The elements of `tensor` as they are held, if that is as `dtype`; null otherwise, or if there are none.

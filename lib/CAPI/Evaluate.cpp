@@ -4,9 +4,9 @@
 
 #include "Elements.h"
 #include "Handles.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "ssa/Reference/ArgumentNames.h"
 #include "ssa/Reference/Interpreter.h"
-#include "mlir/IR/TypeUtilities.h"
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -150,12 +150,14 @@ static SSAError *readOptions(const SSAEvaluateOptions *given, SSAEvaluateOptions
                                           Twine(sizeof(SSAEvaluateOptions)) + ", but got " + Twine(given->size));
   const char *bytes = reinterpret_cast<const char *>(given);
   if (llvm::any_of(StringRef(bytes, given->size).drop_front(sizeof(SSAEvaluateOptions)), [](char c) { return c; }))
-    return makeError(SSA_ERROR_USAGE, "ssaModuleEvaluate: 'options' asks for something that this version of the library "
-                                      "does not know");
+    return makeError(SSA_ERROR_USAGE,
+                     "ssaModuleEvaluate: 'options' asks for something that this version of the library "
+                     "does not know");
   options = *given;
   if (options.maxTensorBytes < 0)
-    return makeError(SSA_ERROR_USAGE, "ssaModuleEvaluate: expected 'options->maxTensorBytes' not to be negative, but got " +
-                                          Twine(options.maxTensorBytes));
+    return makeError(SSA_ERROR_USAGE,
+                     "ssaModuleEvaluate: expected 'options->maxTensorBytes' not to be negative, but got " +
+                         Twine(options.maxTensorBytes));
   return nullptr;
 }
 
@@ -163,9 +165,8 @@ static InterpreterOptions getInterpreterOptions(const SSAEvaluateOptions &option
   InterpreterOptions result;
   result.maxTensorBytes = options.maxTensorBytes;
   if (options.progress)
-    result.progress = [callback = options.progress, userData = options.progressUserData](StringRef op, double fraction) {
-      callback(op.str().c_str(), fraction, userData);
-    };
+    result.progress = [callback = options.progress, userData = options.progressUserData](
+                          StringRef op, double fraction) { callback(op.str().c_str(), fraction, userData); };
   return result;
 }
 
@@ -186,7 +187,9 @@ static SSAError *evaluateFunction(Call &call, FunctionOpInterface function, Arra
     return error;
   SmallVector<Tensor> arguments;
   for (auto [i, view] : llvm::enumerate(inputs)) {
-    int64_t maxBytes = options.maxTensorBytes ? options.maxTensorBytes : Tensor::memoryLimit();
+    // Nor may all of them take nearly all of the memory.
+    int64_t maxBytes = std::min(options.maxTensorBytes ? options.maxTensorBytes : Tensor::memoryLimit(),
+                                Tensor::memoryLimit() / 4 * 7 - Tensor::liveBytes());
     FailureOr<Tensor> argument = readArgument(function, i, view, maxBytes);
     if (failed(argument))
       return call.fail(SSA_ERROR_ARGUMENT, describeArgument(function, i) + " cannot be read");

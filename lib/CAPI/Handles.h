@@ -5,11 +5,11 @@
 #ifndef SSA_LIB_CAPI_HANDLES_H
 #define SSA_LIB_CAPI_HANDLES_H
 
-#include "ssa-c/SSA.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "ssa-c/SSA.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <atomic>
 #include <memory>

@@ -3,15 +3,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "Handles.h"
-#include "ssa/InitAll.h"
-#include "ssa/Reference/ArgumentNames.h"
-#include "ssa/Reference/Tensor.h"
+#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/IR/AsmState.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "ssa/InitAll.h"
+#include "ssa/Reference/ArgumentNames.h"
+#include "ssa/Reference/Tensor.h"
 #include "llvm/Support/SourceMgr.h"
 #include <cstdlib>
 #include <cstring>
@@ -34,11 +36,46 @@ struct SSAFunction {
 // Modules
 //===----------------------------------------------------------------------===//
 
+/// The parser descends into brackets, on a stack of the caller's that no one knows the size of. What people and
+/// programs write is nested some ten deep.
+static constexpr int64_t maxNesting = 500;
+
+/// Where text is nested too deep; null if it is not. Brackets in strings and comments do not count, nor do arrows.
+static const char *findDeepNesting(StringRef text) {
+  int64_t depth = 0;
+  bool inString = false;
+  for (const char *c = text.begin(), *end = text.end(); c < end; ++c) {
+    bool isOperator = c + 1 < end && c[1] == '=';
+    if (inString) {
+      inString = *c != '"' && *c != '\n';
+      c += *c == '\\' && c + 1 < end;
+    } else if (*c == '"') {
+      inString = true;
+    } else if (*c == '/' && c + 1 < end && c[1] == '/') {
+      c += StringRef(c, end - c).take_until([](char d) { return d == '\n'; }).size();
+    } else if (*c == '-' && c + 1 < end && c[1] == '>') {
+      ++c;
+    } else if (StringRef("([{").contains(*c) || (*c == '<' && !isOperator)) {
+      if (++depth > maxNesting)
+        return c;
+    } else if (StringRef(")]}").contains(*c) || (*c == '>' && !isOperator)) {
+      depth = std::max<int64_t>(depth - 1, 0);
+    }
+  }
+  return nullptr;
+}
+
 /// Parses `source`, which the module keeps for its diagnostics.
 static SSAError *parse(Call &call, std::unique_ptr<llvm::MemoryBuffer> source, SSAModule **module) {
   llvm::SourceMgr sourceMgr;
   sourceMgr.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(source->getMemBufferRef()), SMLoc());
   call.setSource(source.get());
+  if (const char *place = isBytecode(*source) ? nullptr : findDeepNesting(source->getBuffer())) {
+    auto [line, column] = sourceMgr.getLineAndColumn(SMLoc::getFromPointer(place));
+    emitError(FileLineColLoc::get(call.getContext(), source->getBufferIdentifier(), line, column))
+        << "brackets are nested more than " << maxNesting << " deep";
+    return call.fail(SSA_ERROR_SYNTAX, "");
+  }
   ParserConfig config(call.getContext(), /*verifyAfterParse=*/false);
   OwningOpRef<ModuleOp> op = ssa::reference::parseNamed(sourceMgr, config);
   if (!op)
@@ -107,8 +144,8 @@ SSAError *ssaModulePrint(SSAModule *module, char **text) {
 // Pipelines
 //===----------------------------------------------------------------------===//
 
-/// Fills `pm` with a pipeline that may be wrapped in builtin.module(..); parsing it into an anchored manager as it stands
-/// would nest it, and run nothing.
+/// Fills `pm` with a pipeline that may be wrapped in builtin.module(..); parsing it into an anchored manager as it
+/// stands would nest it, and run nothing.
 static LogicalResult parsePipeline(StringRef text, PassManager &pm, raw_ostream &errors) {
   // The registry is one for the process, and only ever grows.
   static std::once_flag registered;

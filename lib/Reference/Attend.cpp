@@ -52,7 +52,7 @@ private:
   LogicalResult check();
 
   bool isVisible(int64_t number, int64_t position) const {
-    return geometry.isVisible(blocks, number, position, Visibility::complete);
+    return geometry.isVisible(blocks, number, position, position, Visibility::complete);
   }
   /// Adds the visible ones of the rows in `range`, each lying at its own number.
   void addVisible(KeySet &keys, TokenRange range, int64_t position) const;

@@ -95,7 +95,7 @@ LogicalResult Router::check() {
 SmallVector<Column> Router::visibleColumns(int64_t b, int64_t g, int64_t m) const {
   SmallVector<Column> columns;
   auto add = [&](int64_t slot, int64_t block) {
-    if (block < key.dim(2) && geometry.isVisible(blocks, block, position(m), visible))
+    if (block < key.dim(2) && geometry.isVisible(blocks, block, geometry.position(m * queryBlock), position(m), visible))
       columns.push_back({slot, block});
   };
   if (!within) {

@@ -51,8 +51,8 @@ ArgumentValue ArgumentValue::ofFloat(double value) {
 // Overlap
 //===----------------------------------------------------------------------===//
 
-/// Bytes that one step of the dimensions below `period` bytes can reach, the element included; 0 if a longer stride is no
-/// multiple of the period.
+/// Bytes that one step of the dimensions below `period` bytes can reach, the element included; 0 if a longer stride is
+/// no multiple of the period.
 static int64_t getFootprint(const ArrayView &array, int64_t period) {
   int64_t bytes = getByteSize(array.dtype), last = 0;
   for (auto [size, stride] : llvm::zip(array.shape, array.strides)) {

@@ -20,8 +20,8 @@ llvm::Error mlir::ssa::runtime::makeError(const llvm::Twine &message) {
 //===----------------------------------------------------------------------===//
 
 static constexpr std::pair<StringLiteral, int64_t> dtypes[] = {
-    {"i1", 1},       {"i8", 1},       {"i16", 2}, {"i32", 4},  {"i64", 8}, {"f8e4m3fn", 1},
-    {"f8e5m2", 1},   {"f16", 2},      {"bf16", 2}, {"f32", 4}, {"f64", 8},
+    {"i1", 1},     {"i8", 1},  {"i16", 2},  {"i32", 4}, {"i64", 8}, {"f8e4m3fn", 1},
+    {"f8e5m2", 1}, {"f16", 2}, {"bf16", 2}, {"f32", 4}, {"f64", 8},
 };
 
 StringRef mlir::ssa::runtime::getName(DType dtype) { return dtypes[unsigned(dtype)].first; }
@@ -36,8 +36,9 @@ std::optional<DType> mlir::ssa::runtime::findDType(StringRef name) {
 }
 
 static constexpr StringLiteral operationNames[] = {
-    "const", "dim", "stride", "scalar", "result_stride", "index", "add", "sub", "mul", "div", "rem",    "floordiv",
-    "ceildiv", "max", "min", "eq", "ne", "slt", "sle", "sgt", "sge", "and", "or", "select",
+    "const", "dim", "stride", "scalar",   "result_stride", "index", "add", "sub",
+    "mul",   "div", "rem",    "floordiv", "ceildiv",       "max",   "min", "eq",
+    "ne",    "slt", "sle",    "sgt",      "sge",           "and",   "or",  "select",
 };
 
 StringRef mlir::ssa::runtime::getName(Operation operation) { return operationNames[unsigned(operation)]; }
@@ -79,6 +80,8 @@ llvm::Expected<Bundle> Bundle::parse(StringRef text, StringRef name) {
   Path::Root root("bundle");
   if (!readMember(*object, "targets", bundle.targets, root, readTarget))
     return refuse(llvm::toString(root.getError()));
+  if (bundle.targets.empty())
+    return refuse("it has no targets");
   return bundle;
 }
 

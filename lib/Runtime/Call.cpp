@@ -23,7 +23,8 @@ using llvm::Twine;
 Error Call::fail(const Twine &message) const { return makeError(plan->entry + ": " + message); }
 
 static std::string describe(ArrayRef<int64_t> extents) {
-  return extents.empty() ? "()" : llvm::join(llvm::map_range(extents, [](int64_t e) { return std::to_string(e); }), "x");
+  return extents.empty() ? "()"
+                         : llvm::join(llvm::map_range(extents, [](int64_t e) { return std::to_string(e); }), "x");
 }
 
 static std::string describe(const Extents &extents) {
@@ -148,8 +149,9 @@ Error Call::checkArguments() {
                 llvm::join(names, ", ") + "), but got " + Twine(arguments.size()));
   for (auto [i, argument] : llvm::enumerate(plan->arguments)) {
     if (argument.isScalar != arguments[i].isScalar)
-      return fail("argument '" + argument.name + "' must be " +
-                  (argument.isScalar ? getName(argument.dtype) + ", but got an array" : Twine("an array, but got a number")));
+      return fail(
+          "argument '" + argument.name + "' must be " +
+          (argument.isScalar ? getName(argument.dtype) + ", but got an array" : Twine("an array, but got a number")));
     if (!argument.isScalar) {
       if (Error error = checkArray(i))
         return error;
@@ -253,13 +255,13 @@ Expected<int64_t> Call::compute(unsigned number) const {
   int64_t x = *values[a], y = *values[b];
   std::optional<int64_t> result = apply(value.operation, x, y);
   if (!result)
-    return makeError("value " + Twine(number) + ", '" + getName(value.operation) + "' of " + Twine(x) + " and " + Twine(y) +
-                     ", does not fit in 64 bits");
+    return makeError("value " + Twine(number) + ", '" + getName(value.operation) + "' of " + Twine(x) + " and " +
+                     Twine(y) + ", does not fit in 64 bits");
   return *result;
 }
 
-/// Computes a value. One that cannot be computed is an error only if a check does not say it better, so the first such is
-/// kept in `problem`.
+/// Computes a value. One that cannot be computed is an error only if a check does not say it better, so the first such
+/// is kept in `problem`.
 void Call::evaluate(unsigned number) {
   Expected<int64_t> value = compute(number);
   values[number] = value ? std::optional(*value) : std::nullopt;

@@ -39,7 +39,8 @@ llvm::Error Driver::open() {
     void **function;
     bool isOptional = false;
   };
-#define ENTRY(symbol, member) {symbol, reinterpret_cast<void **>(&table.member)}
+#define ENTRY(symbol, member)                                                                                          \
+  { symbol, reinterpret_cast<void **>(&table.member) }
   const Entry entries[] = {
       ENTRY("cuInit", init),
       ENTRY("cuDriverGetVersion", driverGetVersion),

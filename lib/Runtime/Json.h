@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Functions that read return false after they have reported to the path what is wrong. A path needs its parents to live.
+// Functions that read return false after they have reported to the path what is wrong. A path needs its parents to
+// live.
 //
 //===----------------------------------------------------------------------===//
 
@@ -83,7 +84,7 @@ bool readList(const Value &json, List &out, Path path, ReadOne readOne) {
 /// A member that is an array. One that may be missing is read as an empty one.
 template <typename List, typename ReadOne>
 bool readMember(const llvm::json::Object &object, StringLiteral key, List &out, Path path, ReadOne readOne,
-                       bool isOptional = false) {
+                bool isOptional = false) {
   if (isOptional && !object.get(key))
     return true;
   const Value *member = getMember(object, key, path);
@@ -113,7 +114,7 @@ inline bool readMember(const llvm::json::Object &object, StringLiteral key, DTyp
 /// Exactly three of what `readOne` reads.
 template <typename T, typename ReadOne>
 bool readTriple(const llvm::json::Object &object, StringLiteral key, std::array<T, 3> &out, Path path,
-                       ReadOne readOne) {
+                ReadOne readOne) {
   llvm::SmallVector<T, 3> list;
   if (!readMember(object, key, list, path, readOne))
     return false;

@@ -121,9 +121,8 @@ static StringRef findFirstDriver(StringRef ptxVersion) {
 Expected<std::unique_ptr<Program>> Program::load(const Device &device, const Bundle &bundle, StringRef name) {
   const Target *target = bundle.findTarget(device.getMajor(), device.getMinor());
   if (!target)
-    return makeError("'" + name + "' has code for " + (bundle.targets.empty() ? "no chip" : bundle.listChips()) +
-                     ", but " + device.describe() + " is " + device.getChip() + "; compile it with --chip=" +
-                     device.getChip() + "a");
+    return makeError("'" + name + "' has code for " + bundle.listChips() + ", but " + device.describe() + " is " +
+                     device.getChip() + "; compile it with --chip=" + device.getBestChip());
   std::unique_ptr<Program> program(new Program(device, *target));
   if (Error error = program->loadModule())
     return makeError("'" + name + "': " + llvm::toString(std::move(error)));
@@ -248,10 +247,10 @@ Error Program::encode(const ReadyLaunch::Map &map, const TensorMap &parameters, 
       strides.push_back(map.array.strides[d] * getByteSize(map.array.dtype));
   }
   alignas(64) uint8_t encoded[128];
-  int result = encodeTiled(encoded, getTensorMapType(map.array.dtype), sizes.size(),
-                           reinterpret_cast<void *>(map.array.pointer), sizes.data(), strides.data(), box.data(),
-                           steps.data(), parameters.interleave, parameters.swizzle, parameters.l2Promotion,
-                           parameters.fill);
+  int result =
+      encodeTiled(encoded, getTensorMapType(map.array.dtype), sizes.size(), reinterpret_cast<void *>(map.array.pointer),
+                  sizes.data(), strides.data(), box.data(), steps.data(), parameters.interleave, parameters.swizzle,
+                  parameters.l2Promotion, parameters.fill);
   std::memcpy(out, encoded, sizeof(encoded));
   return driver.check(result, "encode tensor map " + Twine(map.number));
 }
@@ -278,8 +277,8 @@ Error Program::launch(const ReadyLaunch &launch, Function function, Stream strea
     LaunchConfig config = {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, launch.sharedBytes, stream, &cluster, 1};
     result = cuda.launchKernelEx(&config, function, nullptr, extra);
   } else {
-    result = cuda.launchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, launch.sharedBytes, stream, nullptr,
-                               extra);
+    result = cuda.launchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, launch.sharedBytes, stream,
+                               nullptr, extra);
   }
   auto triple = [](const std::array<uint32_t, 3> &t) {
     return std::to_string(t[0]) + "x" + std::to_string(t[1]) + "x" + std::to_string(t[2]);

@@ -207,8 +207,8 @@ bool PlanReader::readBuffer(const Value &json, Buffer &buffer, Path path) {
 
 bool PlanReader::readResult(const Value &json, Result &result, Path path) {
   const llvm::json::Object *object = getObject(json, path);
-  if (!object || !readMember(*object, "name", result.name, path) ||
-      !readMember(*object, "dtype", result.dtype, path) || !readAlignment(*object, result.alignment, path))
+  if (!object || !readMember(*object, "name", result.name, path) || !readMember(*object, "dtype", result.dtype, path) ||
+      !readAlignment(*object, result.alignment, path))
     return false;
   auto readOne = [&](const Value &json, unsigned &out, Path path) {
     return readNumber(json, out, plan.numInputs, path);
@@ -457,7 +457,8 @@ bool PlanReader::checkAllUses(Path path) {
 }
 
 bool PlanReader::read(const llvm::json::Object &object, Path path) {
-  // Elements are only known to be there once their list is complete; `inputs` and the lists that values refer to come first.
+  // Elements are only known to be there once their list is complete; `inputs` and the lists that values refer to come
+  // first.
   const Value *inputs = getMember(object, "inputs", path);
   const Value *values = getMember(object, "values", path);
   if (!inputs || !values)

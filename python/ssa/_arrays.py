@@ -13,16 +13,63 @@ from ._layout import ANYWHERE, HOST, UNKNOWN, View, contiguous
 
 # Integers have no sign of their own.
 DTYPE_NAMES = {
-    "bool": "i1", "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": "i16", "int32": "i32", "uint32": "i32",
-    "int64": "i64", "uint64": "i64", "float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2", "float16": "f16", "half": "f16",
-    "bfloat16": "bf16", "float32": "f32", "float": "f32", "float64": "f64", "double": "f64",
+    "bool": "i1",
+    "int8": "i8",
+    "uint8": "i8",
+    "int16": "i16",
+    "uint16": "i16",
+    "int32": "i32",
+    "uint32": "i32",
+    "int64": "i64",
+    "uint64": "i64",
+    "float8_e4m3fn": "f8e4m3fn",
+    "float8_e5m2": "f8e5m2",
+    "float16": "f16",
+    "half": "f16",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float": "f32",
+    "float64": "f64",
+    "double": "f64",
 }
 DTYPE_NAMES.update({name: name for name in DTYPE_BYTES})
-_LONG_NAMES = {"i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "f8e4m3fn": "float8_e4m3fn",
-               "f8e5m2": "float8_e5m2", "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
-_TYPESTRS = {"i1": "|b1", "i8": "|i1", "i16": "<i2", "i32": "<i4", "i64": "<i8", "f16": "<f2", "f32": "<f4", "f64": "<f8"}
-_FROM_TYPESTR = {"b1": "i1", "i1": "i8", "u1": "i8", "i2": "i16", "u2": "i16", "i4": "i32", "u4": "i32", "i8": "i64", "u8": "i64",
-                 "f2": "f16", "f4": "f32", "f8": "f64"}
+_LONG_NAMES = {
+    "i1": "bool",
+    "i8": "int8",
+    "i16": "int16",
+    "i32": "int32",
+    "i64": "int64",
+    "f8e4m3fn": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float32",
+    "f64": "float64",
+}
+_TYPESTRS = {
+    "i1": "|b1",
+    "i8": "|i1",
+    "i16": "<i2",
+    "i32": "<i4",
+    "i64": "<i8",
+    "f16": "<f2",
+    "f32": "<f4",
+    "f64": "<f8",
+}
+_FROM_TYPESTR = {
+    "b1": "i1",
+    "i1": "i8",
+    "u1": "i8",
+    "i2": "i16",
+    "u2": "i16",
+    "i4": "i32",
+    "u4": "i32",
+    "i8": "i64",
+    "u8": "i64",
+    "f2": "f16",
+    "f4": "f32",
+    "f8": "f64",
+}
 _dtype_cache: "dict[Any, str]" = {}
 
 
@@ -57,8 +104,14 @@ class RawTensor:
 
     __slots__ = ("pointer", "shape", "dtype", "strides", "device")
 
-    def __init__(self, pointer: int, shape: "Iterable[int]", dtype: str, strides: "Iterable[int] | None" = None,
-                 device: "int | None" = None) -> None:
+    def __init__(
+        self,
+        pointer: int,
+        shape: "Iterable[int]",
+        dtype: str,
+        strides: "Iterable[int] | None" = None,
+        device: "int | None" = None,
+    ) -> None:
         self.pointer = operator.index(pointer)
         self.shape = tuple(map(operator.index, shape))
         name = dtype_name(dtype)
@@ -78,8 +131,8 @@ class DeviceArray:
     """A result in memory of this package: what calls return that get neither torch nor CuPy arrays.
 
     Other libraries take it by `__cuda_array_interface__` (not bf16 and f8, which that cannot say) or `__dlpack__`:
-    `torch.from_dlpack(array)`, `jax.dlpack.from_dlpack(array)`, `cupy.asarray(array)`. The memory is given back when nothing
-    refers to it any more, in the order of the stream that it was made on.
+    `torch.from_dlpack(array)`, `jax.dlpack.from_dlpack(array)`, `cupy.asarray(array)`. The memory is given back when
+    nothing refers to it any more, in the order of the stream that it was made on.
 
     Attributes: `pointer`, `shape`, `strides` (in elements), `dtype` ("f32", ..), `device` (ordinal), `stream`.
     """
@@ -98,14 +151,21 @@ class DeviceArray:
         if self.dtype not in _TYPESTRS:
             raise AttributeError(f"__cuda_array_interface__ cannot say {self.dtype}; use __dlpack__")
         size_of = DTYPE_BYTES[self.dtype]
-        return {"shape": self.shape, "typestr": _TYPESTRS[self.dtype], "data": (self.pointer, False),
-                "strides": tuple(s * size_of for s in self.strides), "version": 3, "stream": self.stream or 1}
+        return {
+            "shape": self.shape,
+            "typestr": _TYPESTRS[self.dtype],
+            "data": (self.pointer, False),
+            "strides": tuple(s * size_of for s in self.strides),
+            "version": 3,
+            "stream": self.stream or 1,
+        }
 
     def __dlpack_device__(self) -> "tuple[int, int]":
         return _dlpack.CUDA, self.device
 
-    def __dlpack__(self, *, stream: "int | None" = None, max_version: Any = None, dl_device: Any = None,
-                   copy: "bool | None" = None) -> Any:
+    def __dlpack__(
+        self, *, stream: "int | None" = None, max_version: Any = None, dl_device: Any = None, copy: "bool | None" = None
+    ) -> Any:
         if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
             raise BufferError("DeviceArray makes no copies and stays on its device")
         consumer = 0 if stream in (None, 1) else stream
@@ -131,8 +191,8 @@ def _ordinal(device: Any) -> int:
 
 
 def is_torch(array: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(array, torch.Tensor)
+    library = get_torch()
+    return library is not None and isinstance(array, library.torch.Tensor)
 
 
 def is_cupy(array: Any) -> bool:
@@ -142,7 +202,8 @@ def is_cupy(array: Any) -> bool:
 
 def is_array(value: Any) -> bool:
     return isinstance(value, RawTensor) or any(
-        hasattr(value, name) for name in ("data_ptr", "__cuda_array_interface__", "__dlpack__", "__array_interface__"))
+        hasattr(value, name) for name in ("data_ptr", "__cuda_array_interface__", "__dlpack__", "__array_interface__")
+    )
 
 
 def device_of(array: Any) -> "int | None":
@@ -232,28 +293,52 @@ class Torch:
 
     def __init__(self) -> None:
         self.torch = sys.modules["torch"]
+        self.devices: "dict[int, Any]" = {}
+        # What torch itself uses to launch: a number, without an object around it.
+        self.raw_stream = getattr(getattr(self.torch, "_C", None), "_cuda_getCurrentRawStream", None)
 
     def current_stream(self, device: int) -> int:
+        if self.raw_stream is not None:
+            return self.raw_stream(device)
         return self.torch.cuda.current_stream(device).cuda_stream
+
+    def device(self, ordinal: int) -> Any:
+        if ordinal not in self.devices:
+            self.devices[ordinal] = self.torch.device("cuda", ordinal)
+        return self.devices[ordinal]
 
     def on_stream(self, device: int, stream: int) -> Any:
         """A context in which memory is allocated for a stream; None if that is what happens anyway."""
         if self.current_stream(device) == stream:
             return None
-        return self.torch.cuda.stream(self.torch.cuda.ExternalStream(stream, device=self.torch.device("cuda", device)))
+        return self.torch.cuda.stream(self.torch.cuda.ExternalStream(stream, device=self.device(device)))
 
     def empty(self, shape: "tuple[int, ...]", dtype: str, device: int, stream: int) -> Any:
-        return self.torch.empty(shape, dtype=getattr(self.torch, _LONG_NAMES[dtype]), device=self.torch.device("cuda", device))
+        return self.torch.empty(shape, dtype=getattr(self.torch, _LONG_NAMES[dtype]), device=self.device(device))
 
     def scratch(self, size: int, device: int, stream: int) -> "tuple[int, Any]":
-        memory = self.torch.empty((size,), dtype=self.torch.uint8, device=self.torch.device("cuda", device))
+        memory = self.torch.empty((size,), dtype=self.torch.uint8, device=self.device(device))
         return memory.data_ptr(), memory
 
-    def part(self, base: Any, distance: int, dtype: str, shape: "tuple[int, ...]", strides: "tuple[int, ...]", stream: int) -> Any:
+    def part(
+        self, base: Any, distance: int, dtype: str, shape: "tuple[int, ...]", strides: "tuple[int, ...]", stream: int
+    ) -> Any:
         storage = base.untyped_storage()
         offset = (base.data_ptr() - storage.data_ptr() + distance) // DTYPE_BYTES[dtype]
         empty = self.torch.empty(0, dtype=getattr(self.torch, _LONG_NAMES[dtype]), device=base.device)
         return empty.set_(storage, offset, shape, strides)
+
+
+_torch: "Torch | None" = None
+
+
+def get_torch() -> "Torch | None":
+    """torch, if this process has imported it."""
+    global _torch
+    module = sys.modules.get("torch")
+    if _torch is None or _torch.torch is not module:
+        _torch = Torch() if hasattr(module, "Tensor") else None
+    return _torch
 
 
 class CuPy:
@@ -285,7 +370,9 @@ class CuPy:
         memory = self.cupy.cuda.alloc(size)
         return memory.ptr, memory
 
-    def part(self, base: Any, distance: int, dtype: str, shape: "tuple[int, ...]", strides: "tuple[int, ...]", stream: int) -> Any:
+    def part(
+        self, base: Any, distance: int, dtype: str, shape: "tuple[int, ...]", strides: "tuple[int, ...]", stream: int
+    ) -> Any:
         size_of = DTYPE_BYTES[dtype]
         return self.cupy.ndarray(shape, self.dtype(dtype), base.data + distance, tuple(s * size_of for s in strides))
 
@@ -335,7 +422,9 @@ class Own:
         memory = _Scratch(size, device, stream)
         return memory.pointer, memory
 
-    def part(self, base: Any, distance: int, dtype: str, shape: "tuple[int, ...]", strides: "tuple[int, ...]", stream: int) -> Any:
+    def part(
+        self, base: Any, distance: int, dtype: str, shape: "tuple[int, ...]", strides: "tuple[int, ...]", stream: int
+    ) -> Any:
         view, _ = view_of(base, None)
         device = view.device if view.device >= 0 else _device.pointer_device(view.pointer) or 0
         return DeviceArray(View(view.pointer + distance, dtype, shape, strides, device), stream, owner=base)

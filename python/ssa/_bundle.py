@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Bundles as launchers read them.
 
-The classes mirror docs/bundle.md, which says what everything means. What `parse` returns is consistent: every number that
-refers to something refers to something that exists and comes early enough. lib/Runtime reads the same, with the same
-messages.
+The classes mirror docs/bundle.md, which says what everything means. What `parse` returns is consistent: every number
+that refers to something refers to something that exists and comes early enough. lib/Runtime reads the same, with the
+same messages.
 """
 
 from __future__ import annotations
@@ -15,7 +15,17 @@ from typing import Any, Callable, NamedTuple
 from ._errors import BundleError
 
 DTYPE_BYTES = {
-    "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "f8e4m3fn": 1, "f8e5m2": 1, "f16": 2, "bf16": 2, "f32": 4, "f64": 8,
+    "i1": 1,
+    "i8": 1,
+    "i16": 2,
+    "i32": 4,
+    "i64": 8,
+    "f8e4m3fn": 1,
+    "f8e5m2": 1,
+    "f16": 2,
+    "bf16": 2,
+    "f32": 4,
+    "f64": 8,
 }
 INTEGERS = ("i1", "i8", "i16", "i32", "i64")
 PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge")
@@ -228,8 +238,20 @@ class _Reader:
         self.check_repeats()
         self.check_uses([workspace_bytes], -1, workspace)
         self.check_all_uses()
-        return Plan(entry, self.arguments, self.results, self.values, self.inputs, checks, self.buffers, workspace_bytes,
-                    alignment, self.tensor_maps, self.repeats, self.launches)
+        return Plan(
+            entry,
+            self.arguments,
+            self.results,
+            self.values,
+            self.inputs,
+            checks,
+            self.buffers,
+            workspace_bytes,
+            alignment,
+            self.tensor_maps,
+            self.repeats,
+            self.launches,
+        )
 
     def value_number(self, at: _At) -> int:
         return at.number(self.num_values)
@@ -331,9 +353,14 @@ class _Reader:
         box = tuple(item.integer(1, 256) for item in at.field("box").items())
         if not 1 <= len(box) <= 5 or len(box) != len(self.buffers[buffer].shape):
             raise at.field("box").fail("expected one number for each of the 1 to 5 dimensions of the buffer")
-        return TensorMap(buffer, box, at.field("swizzle").word(("none", "32b", "64b", "128b")),
-                         at.field("l2_promotion").word(("none", "64b", "128b", "256b")), at.field("fill").word(("zero", "nan")),
-                         at.field("interleave").word(("none", "16b", "32b")))
+        return TensorMap(
+            buffer,
+            box,
+            at.field("swizzle").word(("none", "32b", "64b", "128b")),
+            at.field("l2_promotion").word(("none", "64b", "128b", "256b")),
+            at.field("fill").word(("zero", "nan")),
+            at.field("interleave").word(("none", "16b", "32b")),
+        )
 
     def repeat(self, at: _At) -> Repeat:
         def bounds(key: str, bound: int) -> "tuple[int, int]":
@@ -342,8 +369,11 @@ class _Reader:
                 raise at.field(key).fail("expected the bounds of a range")
             return pair[0], pair[1]
 
-        return Repeat(self.value_number(at.field("count")), bounds("values", self.num_values),
-                      bounds("launches", len(self.launches)))
+        return Repeat(
+            self.value_number(at.field("count")),
+            bounds("values", self.num_values),
+            bounds("launches", len(self.launches)),
+        )
 
     def launch(self, at: _At) -> Launch:
         kernel = at.field("kernel").string()
@@ -462,7 +492,7 @@ def parse(text: str, name: str) -> "list[Target]":
     except (ValueError, RecursionError):
         raise BundleError(f"'{name}' is no bundle: it is not JSON") from None
     if not isinstance(value, dict) or value.get("format") != "ssa-bundle":
-        raise BundleError(f"'{name}' is no bundle: \"format\" is not \"ssa-bundle\"")
+        raise BundleError(f'\'{name}\' is no bundle: "format" is not "ssa-bundle"')
     version = value.get("version")
     if version != 1 or isinstance(version, bool):
         known = version if isinstance(version, int) and not isinstance(version, bool) else "unknown"

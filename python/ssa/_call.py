@@ -7,41 +7,14 @@ lib/Runtime does the same, with the same messages.
 from __future__ import annotations
 
 import struct
-from typing import Any, Callable, NamedTuple
+from typing import Any, NamedTuple
 
 from . import _layout as layout
 from ._bundle import DTYPE_BYTES, INTEGERS, Argument, Plan, Result
+from ._values import Evaluator, Values
 
-_LOW, _HIGH = -(2**63), 2**63 - 1
 _MAX_GRID = (2**31 - 1, 65535, 65535)
 _FORMATS = {"i64": "<q", "i32": "<i", "i16": "<h", "i8": "<b", "i1": "<b", "f32": "<f", "f64": "<d"}
-
-
-def _div(x: int, y: int) -> int:
-    if not y:
-        return 0
-    return x // y if (x < 0) == (y < 0) else -(-x // y)
-
-
-_BINARY: "dict[str, Callable[[int, int], int]]" = {
-    "add": lambda x, y: x + y,
-    "sub": lambda x, y: x - y,
-    "mul": lambda x, y: x * y,
-    "div": _div,
-    "rem": lambda x, y: x - _div(x, y) * y if y else 0,
-    "floordiv": lambda x, y: x // y if y else 0,
-    "ceildiv": lambda x, y: -(-x // y) if y else 0,
-    "max": max,
-    "min": min,
-    "eq": lambda x, y: int(x == y),
-    "ne": lambda x, y: int(x != y),
-    "slt": lambda x, y: int(x < y),
-    "sle": lambda x, y: int(x <= y),
-    "sgt": lambda x, y: int(x > y),
-    "sge": lambda x, y: int(x >= y),
-    "and": lambda x, y: int(bool(x and y)),
-    "or": lambda x, y: int(bool(x or y)),
-}
 
 
 class Map(NamedTuple):
@@ -57,8 +30,9 @@ class Map(NamedTuple):
 
 
 class ReadyLaunch(NamedTuple):
-    """A launch with all numbers known but the addresses: `pointers` has (offset, base, distance), `floats` (offset, format,
-    argument); a base is the number of an argument, the number of arguments + that of a result, or -1, the workspace."""
+    """A launch with all numbers known but the addresses: `pointers` has (offset / 8, base, distance), `floats`
+    (offset, format, argument); a base is the number of an argument, the number of arguments + that of a result, or
+    -1, the workspace."""
 
     kernel: str
     grid: "tuple[int, int, int]"
@@ -69,6 +43,7 @@ class ReadyLaunch(NamedTuple):
     pointers: "tuple[tuple[int, int, int], ...]"
     floats: "tuple[tuple[int, str, int], ...]"
     maps: "tuple[Map, ...]"
+    slots: list  # memory for the parameters, kept for later launches; taken and put back by whoever launches
 
 
 class Alias(NamedTuple):
@@ -94,7 +69,9 @@ def check_scalar(argument: Argument, value: "int | float") -> None:
             raise ValueError(f"argument '{argument.name}' must be {argument.dtype}, but got {value}")
 
 
-def check_array(argument: Argument, dtype: str, shape: "tuple[int, ...]", strides: "tuple[int, ...]") -> "tuple[int, ...]":
+def check_array(
+    argument: Argument, dtype: str, shape: "tuple[int, ...]", strides: "tuple[int, ...]"
+) -> "tuple[int, ...]":
     """Checks all but the address; returns the strides that kernels get."""
     what = f"argument '{argument.name}'"
     if dtype != argument.dtype:
@@ -117,8 +94,9 @@ def check_array(argument: Argument, dtype: str, shape: "tuple[int, ...]", stride
     return strides
 
 
-def check_result(result: Result, shape: "tuple[int, ...]", dtype: str, given: "tuple[int, ...]",
-                 strides: "tuple[int, ...]") -> "tuple[int, ...]":
+def check_result(
+    result: Result, shape: "tuple[int, ...]", dtype: str, given: "tuple[int, ...]", strides: "tuple[int, ...]"
+) -> "tuple[int, ...]":
     """Checks an array that a caller gives for a result of this shape, all but the address; returns the strides."""
     what = f"result '{result.name}'"
     if dtype != result.dtype:
@@ -134,9 +112,73 @@ def check_result(result: Result, shape: "tuple[int, ...]", dtype: str, given: "t
         if 0 not in shape:
             layout.check_stride_alignment(what, dtype, shape, strides, result.alignment, lambda d: d + 1 < len(shape))
     if not layout.is_injective(shape, strides):
-        raise ValueError(f"{what} must not overlap itself, but got shape {layout.text(shape)} with strides "
-                         f"{layout.text(strides)}")
+        raise ValueError(
+            f"{what} must not overlap itself, but got shape {layout.text(shape)} with strides "
+            f"{layout.text(strides)}"
+        )
     return strides
+
+
+class _Packing:
+    """How the parameters of a launch lie: what does not depend on addresses is packed in one go."""
+
+    def __init__(self, plan: Plan, launch: "Any") -> None:
+        form, size = "<", 0
+        self.kernel, self.fields = launch.kernel, []  # (position, kind, value number)
+        self.constants: "list[tuple[int, bytes]]" = []
+        self.pointers, self.floats, self.maps = [], [], []
+        for position, (kind, argument) in enumerate(launch.arguments):
+            width, alignment = (
+                (8, 8) if kind == "pointer" else (128, 64) if kind == "tensormap" else (DTYPE_BYTES[kind],) * 2
+            )
+            padding = -size % alignment
+            size += padding
+            form += f"{padding}x"
+            if kind in INTEGERS:
+                self.fields.append((position, kind, argument))
+                form += "?" if kind == "i1" else _FORMATS[kind][1]
+            else:
+                form += f"{width}x"
+            if kind == "pointer":
+                self.pointers.append((size // 8, argument))
+            elif kind == "tensormap":
+                self.maps.append((size, argument))
+            elif isinstance(argument, tuple):
+                self.floats.append((size, _FORMATS[kind], argument[1]))
+            elif kind not in INTEGERS:
+                self.constants.append((size, pack_float(_FORMATS[kind], argument)))
+            size += width
+        self.struct = struct.Struct(form)
+        self.numbers = [number for _, _, number in self.fields]
+        self.bits = [number for _, kind, number in self.fields if kind == "i1"]
+
+    def pack(self, values: "list[Any]") -> bytes:
+        try:
+            block = self.struct.pack(*[values[number] for number in self.numbers])
+        except struct.error:
+            block = b""
+        if not block and self.numbers or any(values[number] not in (0, 1) for number in self.bits):
+            self.complain(values)
+        if self.constants:
+            block = bytearray(block)
+            for offset, data in self.constants:
+                block[offset : offset + len(data)] = data
+        return bytes(block)
+
+    def complain(self, values: "list[Any]") -> None:
+        for position, kind, number in self.fields:
+            value, half = values[number], 1 << 8 * DTYPE_BYTES[kind] - 1
+            if value not in (0, 1) if kind == "i1" else not -half <= value < half:
+                raise ValueError(f"argument {position} of kernel '{self.kernel}' is {value}, which does not fit {kind}")
+
+
+class Prepares:
+    """Evaluates a plan; made once for it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.evaluator = Evaluator(plan)
+        self.packings = [_Packing(plan, launch) for launch in plan.launches]
 
 
 class Call:
@@ -145,78 +187,44 @@ class Call:
     After construction `shapes` are those of the results; `finish` takes their strides.
     """
 
-    def __init__(self, plan: Plan, arguments: "list[Any]") -> None:
-        self.plan = plan
-        self.arguments = list(arguments)
-        self.indices = [0] * len(plan.repeats)
-        self.values: "list[int | None]" = [None] * len(plan.values)
-        self.result_strides: "list[tuple[int, ...]]" = []
-        self.problem = ""
-        for i, (argument, value) in enumerate(zip(plan.arguments, arguments)):
+    def __init__(self, prepares: Prepares, arguments: "list[Any]") -> None:
+        self.prepares, self.plan = prepares, prepares.plan
+        checked: "list[Any]" = list(arguments)
+        for i, (argument, value) in enumerate(zip(self.plan.arguments, arguments)):
             if argument.is_scalar:
                 check_scalar(argument, value)
             else:
                 dtype, shape, strides = value
-                self.arguments[i] = (dtype, shape, check_array(argument, dtype, shape, strides))
-        for number in range(plan.inputs):
-            self.evaluate(number)
+                checked[i] = (dtype, shape, check_array(argument, dtype, shape, strides))
+        self.evaluation = Values(prepares.evaluator, checked)
+        self.values = self.evaluation.list
+        self.evaluation.inputs()
         self.run_checks()
-        self.shapes = tuple(tuple(self.values[n] for n in result.shape) for result in plan.results)
-        for result, shape in zip(plan.results, self.shapes):
+        self.shapes = tuple(self.numbers(result.shape) for result in self.plan.results)
+        for result, shape in zip(self.plan.results, self.shapes):
             layout.check_layout(f"result '{result.name}'", shape, layout.contiguous(shape))
 
-    def evaluate(self, number: int) -> None:
-        """Computes a value. That it does not fit in 64 bits is an error only if a check does not say it better."""
-        operation, *operands = self.plan.values[number]
-        values = self.values
-        result: "int | None"
-        binary = _BINARY.get(operation)
-        if binary:
-            x, y = values[operands[0]], values[operands[1]]
-            result = None if x is None or y is None else binary(x, y)
-            if result is not None and not _LOW <= result <= _HIGH:
-                result = None
-                self.problem = self.problem or f"value {number}, '{operation}' of {x} and {y}, does not fit in 64 bits"
-        elif operation == "const":
-            result = operands[0]
-        elif operation == "dim":
-            result = self.arguments[operands[0]][1][operands[1]]
-        elif operation == "stride":
-            result = self.arguments[operands[0]][2][operands[1]]
-        elif operation == "scalar":
-            result = self.arguments[operands[0]]
-        elif operation == "result_stride":
-            result = self.result_strides[operands[0]][operands[1]]
-        elif operation == "index":
-            result = self.indices[operands[0]]
-        else:
-            known = [values[operand] for operand in operands]
-            result = None if None in known else known[1] if known[0] else known[2]
-        values[number] = result
-
     def run_checks(self) -> None:
-        for check in self.plan.checks:
-            left, right = self.values[check.left], self.values[check.right]
-            if left is None or (right is None and check.kind != "holds"):
+        for kind, left_number, right_number, message in self.plan.checks:
+            left, right = self.values[left_number], self.values[right_number]
+            if left is None or (right is None and kind != "holds"):
                 break
-            if check.kind == "holds":
+            if kind == "holds":
                 if not left:
-                    raise ValueError(check.message)
-            elif left != right if check.kind == "equal" else left > right:
-                raise ValueError(f"{check.message}, but got {left} and {right}")
-        if self.problem:
-            raise ValueError(self.problem)
+                    raise ValueError(message)
+            elif left != right if kind == "equal" else left > right:
+                raise ValueError(f"{message}, but got {left} and {right}")
+        self.check_problem()
+
+    def check_problem(self) -> None:
+        if self.evaluation.problem:
+            raise ValueError(self.evaluation.problem)
 
     def finish(self, strides: "list[tuple[int, ...]]") -> Prepared:
         """Evaluates the rest; `strides` are those of the results' memory."""
         plan = self.plan
-        self.result_strides = strides
-        repeated = {number for repeat in plan.repeats for number in range(*repeat.values)}
-        for number in range(plan.inputs, len(plan.values)):
-            if number not in repeated:
-                self.evaluate(number)
-        if self.problem:
-            raise ValueError(self.problem)
+        self.evaluation.rest(strides)
+        self.check_problem()
         workspace = self.values[plan.workspace_bytes]
         if workspace < 0:
             raise ValueError(f"the workspace has {workspace} bytes")
@@ -229,7 +237,7 @@ class Call:
         return Alias(base, distance, self.numbers(self.plan.buffers[number].strides))
 
     def numbers(self, values: "tuple[int, ...]") -> "tuple[int, ...]":
-        return tuple(self.values[number] for number in values)
+        return tuple([self.values[number] for number in values])
 
     def address(self, number: int) -> "tuple[int, int]":
         """Base and distance in bytes of a buffer, see ReadyLaunch."""
@@ -246,7 +254,11 @@ class Call:
 
     def launches(self) -> "list[ReadyLaunch]":
         plan = self.plan
-        starts = {repeat.launches[0]: (r, repeat) for r, repeat in enumerate(plan.repeats) if repeat.launches[0] < repeat.launches[1]}
+        starts = {
+            repeat.launches[0]: (r, repeat)
+            for r, repeat in enumerate(plan.repeats)
+            if repeat.launches[0] < repeat.launches[1]
+        }
         ready: "list[ReadyLaunch]" = []
         i = 0
         while i < len(plan.launches):
@@ -255,57 +267,56 @@ class Call:
                 i += 1
                 continue
             r, repeat = starts[i]
-            for index in range(max(self.values[repeat.count], 0)):
-                self.indices[r] = index
-                for number in range(*repeat.values):
-                    self.evaluate(number)
-                if self.problem:
-                    raise ValueError(self.problem)
+            for index in range(self.values[repeat.count]):
+                self.evaluation.repeat(r, index)
+                self.check_problem()
                 for k in range(*repeat.launches):
                     self.add_launch(k, ready)
             i = repeat.launches[1]
         return ready
 
     def add_launch(self, number: int, ready: "list[ReadyLaunch]") -> None:
-        launch = self.plan.launches[number]
+        launch, packing = self.plan.launches[number], self.prepares.packings[number]
         grid = self.numbers(launch.grid)
         if 0 in grid or (launch.condition is not None and not self.values[launch.condition]):
             return
         if any(not 0 < n <= most for n, most in zip(grid, _MAX_GRID)):
-            raise ValueError(f"kernel '{launch.kernel}' has a grid of {layout.text(grid)} blocks, but only "
-                             f"{layout.text(_MAX_GRID)} are possible")
+            raise ValueError(
+                f"kernel '{launch.kernel}' has a grid of {layout.text(grid)} blocks, but only "
+                f"{layout.text(_MAX_GRID)} are possible"
+            )
         shared = self.values[launch.shared]
         if not 0 <= shared < 2**31:
             raise ValueError(f"kernel '{launch.kernel}' has {shared} bytes of shared memory")
-        block, pointers, floats, maps = bytearray(), [], [], []
+        block = packing.pack(self.values)
+        pointers = tuple([(word, *self.address(buffer)) for word, buffer in packing.pointers])
+        maps = tuple(self.map(offset, map_number) for offset, map_number in packing.maps)
+        ready.append(
+            ReadyLaunch(
+                launch.kernel,
+                grid,
+                launch.block,
+                launch.cluster,
+                shared,
+                block,
+                pointers,
+                tuple(packing.floats),
+                maps,
+                [],
+            )
+        )
 
-        def append(data: bytes, alignment: int) -> int:
-            block.extend(bytes(-len(block) % alignment))
-            block.extend(data)
-            return len(block) - len(data)
-
-        for i, (kind, argument) in enumerate(launch.arguments):
-            if kind == "pointer":
-                pointers.append((append(bytes(8), 8), *self.address(argument)))
-            elif kind == "tensormap":
-                offset = append(bytes(128), 64)
-                buffer = self.plan.buffers[self.plan.tensor_maps[argument].buffer]
-                maps.append(Map(offset, argument, *self.address(self.plan.tensor_maps[argument].buffer), buffer.dtype,
-                                self.numbers(buffer.shape), self.numbers(buffer.strides)))
-            elif isinstance(argument, tuple):
-                floats.append((append(bytes(DTYPE_BYTES[kind]), DTYPE_BYTES[kind]), _FORMATS[kind], argument[1]))
-            else:
-                append(self.pack(launch.kernel, i, kind, argument), DTYPE_BYTES[kind])
-        ready.append(ReadyLaunch(launch.kernel, grid, launch.block, launch.cluster, shared, bytes(block), tuple(pointers),
-                                 tuple(floats), tuple(maps)))
-
-    def pack(self, kernel: str, position: int, kind: str, argument: Any) -> bytes:
-        if kind not in INTEGERS:
-            return pack_float(_FORMATS[kind], argument)
-        value = self.values[argument]
-        if kind == "i1" and value not in (0, 1) or not -(1 << 8 * DTYPE_BYTES[kind] - 1) <= value < 1 << 8 * DTYPE_BYTES[kind] - 1:
-            raise ValueError(f"argument {position} of kernel '{kernel}' is {value}, which does not fit {kind}")
-        return struct.pack(_FORMATS[kind], value)
+    def map(self, offset: int, number: int) -> Map:
+        buffer_number = self.plan.tensor_maps[number].buffer
+        buffer = self.plan.buffers[buffer_number]
+        return Map(
+            offset,
+            number,
+            *self.address(buffer_number),
+            buffer.dtype,
+            self.numbers(buffer.shape),
+            self.numbers(buffer.strides),
+        )
 
 
 def pack_float(form: str, value: float) -> bytes:

@@ -20,8 +20,8 @@ _library: Any = None
 
 
 def _candidates() -> "list[str]":
-    """Where the library may be: what SSA_LIBRARY names and nothing else, or beside the package, in the build tree that the package
-    is in, and where the system looks."""
+    """Where the library may be: what SSA_LIBRARY names and nothing else, or beside the package, in the build tree
+    that the package is in, and where the system looks."""
     name = _NAMES.get(sys.platform, "libSSACompiler.so")
     named = os.environ.get("SSA_LIBRARY")
     if named:
@@ -49,8 +49,10 @@ def _open() -> Any:
         library.ssaModuleDestroy.argtypes = (c_void_p,)
         library.ssaStringFree.argtypes = (c_void_p,)
         return library
-    raise CompilerNotFound(f"the compiler's library cannot be opened: {'; '.join(problems)}; install ssa, or set SSA_LIBRARY to "
-                           "the path of libSSACompiler.so. Bundles that are compiled already need no compiler: ssa.load")
+    raise CompilerNotFound(
+        f"the compiler's library cannot be opened: {'; '.join(problems)}; install ssa, or set SSA_LIBRARY to "
+        "the path of libSSACompiler.so. Bundles that are compiled already need no compiler: ssa.load"
+    )
 
 
 def _get_library() -> Any:
@@ -74,8 +76,10 @@ def compile_text(text: "str | bytes", chips: "Iterable[str]", name: str) -> str:
     emit = getattr(library, "ssaModuleEmitBundle", None)
     if emit is None:
         version = library.ssaGetVersionText().decode()
-        raise CompilerNotFound(f"the compiler's library ({version}) has no ssaModuleEmitBundle; install a later one, or compile with "
-                               "ssa-opt --emit=bundle and use ssa.load")
+        raise CompilerNotFound(
+            f"the compiler's library ({version}) has no ssaModuleEmitBundle; install a later one, or compile with "
+            "ssa-opt --emit=bundle and use ssa.load"
+        )
     emit.argtypes, emit.restype = (c_void_p, c_char_p, POINTER(c_void_p)), c_void_p
     source = text.encode() if isinstance(text, str) else bytes(text)
     context, module, bundle = c_void_p(), c_void_p(), c_void_p()
@@ -101,7 +105,8 @@ def compile(text: "str | bytes", chip: "str | Iterable[str] | None" = None, name
 
     Args:
         text: the module.
-        chip: the target, or several: "sm_90a", ["sm_90a", "sm_100a"]. None: that of device 0, whose driver must then be here.
+        chip: the target, or several: "sm_90a", ["sm_90a", "sm_100a"]. None: that of device 0, whose driver must then
+        be here.
         name: what messages call the module.
 
     Raises:
@@ -112,8 +117,7 @@ def compile(text: "str | bytes", chip: "str | Iterable[str] | None" = None, name
     if chip is None:
         from ._device import get_device
 
-        device = get_device(0)
-        chips = [device.chip + "a" if device.major >= 9 else device.chip]
+        chips = [get_device(0).best_chip]
     else:
         chips = [chip] if isinstance(chip, str) else list(chip)
     return Bundle(compile_text(text, chips, name), name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-import struct
 import threading
 from ctypes import byref, c_char, c_int, c_uint, c_uint32, c_uint64, c_void_p
 
@@ -16,10 +15,32 @@ from ._errors import BundleError, DriverError
 from ._layout import text
 
 _MASK = 2**64 - 1
-_FIRST_DRIVER = {"8.0": "12.0", "8.1": "12.1", "8.2": "12.2", "8.3": "12.3", "8.4": "12.4", "8.5": "12.5", "8.6": "12.7",
-                 "8.7": "12.8", "8.8": "12.9", "9.0": "13.0", "9.1": "13.1"}
-_TENSOR_MAP_TYPES = {"i1": 0, "i8": 0, "f8e4m3fn": 0, "f8e5m2": 0, "i16": 1, "i32": 3, "i64": 5, "f16": 6, "f32": 7, "f64": 8,
-                     "bf16": 9}
+_FIRST_DRIVER = {
+    "8.0": "12.0",
+    "8.1": "12.1",
+    "8.2": "12.2",
+    "8.3": "12.3",
+    "8.4": "12.4",
+    "8.5": "12.5",
+    "8.6": "12.7",
+    "8.7": "12.8",
+    "8.8": "12.9",
+    "9.0": "13.0",
+    "9.1": "13.1",
+}
+_TENSOR_MAP_TYPES = {
+    "i1": 0,
+    "i8": 0,
+    "f8e4m3fn": 0,
+    "f8e5m2": 0,
+    "i16": 1,
+    "i32": 3,
+    "i64": 5,
+    "f16": 6,
+    "f32": 7,
+    "f64": 8,
+    "bf16": 9,
+}
 _COMPUTE_MAJOR, _COMPUTE_MINOR, _SHARED, _SHARED_OPTIN = 75, 76, 8, 97
 _STATIC_SHARED, _MAX_DYNAMIC_SHARED, _LARGE_CLUSTERS = 1, 8, 14
 _ERROR_LOG, _ERROR_LOG_BYTES = 5, 6
@@ -55,6 +76,11 @@ class Device:
     @property
     def chip(self) -> str:
         return f"sm_{self.major * 10 + self.minor}"
+
+    @property
+    def best_chip(self) -> str:
+        """The chip to compile for: "sm_90a", with all that the device has."""
+        return self.chip + ("a" if self.major >= 9 else "")
 
     def scope(self) -> "_Scope":
         """Makes the context current in this thread: `with device.scope():`"""
@@ -117,8 +143,9 @@ def allocate(device: Device, bytes_: int, stream: int) -> int:
     pointer = c_uint64()
     if bytes_:
         with device.scope():
-            device.driver.check(device.driver.cuMemAllocAsync(byref(pointer), bytes_, stream),
-                                f"allocate {bytes_} bytes on {device}")
+            device.driver.check(
+                device.driver.cuMemAllocAsync(byref(pointer), bytes_, stream), f"allocate {bytes_} bytes on {device}"
+            )
     return pointer.value
 
 
@@ -155,9 +182,11 @@ class Program:
     def __init__(self, device: Device, targets: "list[_bundle.Target]", name: str) -> None:
         target = _bundle.find_target(targets, device.major, device.minor)
         if target is None:
-            chips = ", ".join(t.chip for t in targets) or "no chip"
-            raise BundleError(f"'{name}' has code for {chips}, but {device} is {device.chip}; compile it with "
-                              f"--chip={device.chip}a")
+            chips = ", ".join(t.chip for t in targets)
+            raise BundleError(
+                f"'{name}' has code for {chips}, but {device} is {device.chip}; compile it with "
+                f"--chip={device.best_chip}"
+            )
         self.device, self.target, self.name = device, target, name
         self.lock = threading.Lock()
         self.kernels: "dict[str, _Kernel]" = {}
@@ -182,9 +211,12 @@ class Program:
             stated = re.search(r"\.version ([^\r\n]*)", self.target.ptx)
             version = stated[1].strip() if stated else self.target.ptx_version
             first = _FIRST_DRIVER.get(version)
-            raise DriverError(f"'{self.name}': the code for {self.target.chip} is PTX {version}, which the CUDA driver (version "
-                              f"{driver.version_text}) does not read; update the NVIDIA driver"
-                              + (f" to one of CUDA {first} or later" if first else ""), result)
+            raise DriverError(
+                f"'{self.name}': the code for {self.target.chip} is PTX {version}, which the CUDA driver (version "
+                f"{driver.version_text}) does not read; update the NVIDIA driver"
+                + (f" to one of CUDA {first} or later" if first else ""),
+                result,
+            )
         try:
             driver.check(result, f"load the code for {self.target.chip} on {self.device}")
         except DriverError as error:
@@ -206,23 +238,33 @@ class Program:
         kernel = self.kernels.get(name)
         if kernel is None:
             function, static = c_void_p(), c_int()
-            driver.check(driver.cuModuleGetFunction(byref(function), self.module, name.encode()),
-                         f"find kernel '{name}' in the code for {self.target.chip}")
-            driver.check(driver.cuFuncGetAttribute(byref(static), _STATIC_SHARED, function),
-                         f"get the shared memory of kernel '{name}'")
+            driver.check(
+                driver.cuModuleGetFunction(byref(function), self.module, name.encode()),
+                f"find kernel '{name}' in the code for {self.target.chip}",
+            )
+            driver.check(
+                driver.cuFuncGetAttribute(byref(static), _STATIC_SHARED, function),
+                f"get the shared memory of kernel '{name}'",
+            )
             kernel = _Kernel(function.value, static.value, self.device.default_shared - static.value)
             self.kernels[name] = kernel
         if launch.shared > kernel.max_dynamic:
             if launch.shared + kernel.static > self.device.max_shared:
-                raise DriverError(f"kernel '{name}' needs {launch.shared + kernel.static} bytes of shared memory for a block, but "
-                                  f"{self.device} has {self.device.max_shared}")
-            driver.check(driver.cuFuncSetAttribute(kernel.function, _MAX_DYNAMIC_SHARED, launch.shared),
-                         f"allow kernel '{name}' {launch.shared} bytes of shared memory")
+                raise DriverError(
+                    f"kernel '{name}' needs {launch.shared + kernel.static} bytes of shared memory for a block, but "
+                    f"{self.device} has {self.device.max_shared}"
+                )
+            driver.check(
+                driver.cuFuncSetAttribute(kernel.function, _MAX_DYNAMIC_SHARED, launch.shared),
+                f"allow kernel '{name}' {launch.shared} bytes of shared memory",
+            )
             kernel.max_dynamic = launch.shared
         cluster = launch.cluster or (1, 1, 1)
         if cluster[0] * cluster[1] * cluster[2] > 8 and not kernel.large_clusters:
-            driver.check(driver.cuFuncSetAttribute(kernel.function, _LARGE_CLUSTERS, 1),
-                         f"allow kernel '{name}' clusters of more than 8 blocks")
+            driver.check(
+                driver.cuFuncSetAttribute(kernel.function, _LARGE_CLUSTERS, 1),
+                f"allow kernel '{name}' clusters of more than 8 blocks",
+            )
             kernel.large_clusters = True
         return kernel.function
 
@@ -234,7 +276,9 @@ class Program:
             return found
         driver = self.device.driver
         if driver.cuTensorMapEncodeTiled is None:
-            raise DriverError("tensor maps need a CUDA driver of version 12.0 or later, but this one is " + driver.version_text)
+            raise DriverError(
+                "tensor maps need a CUDA driver of version 12.0 or later, but this one is " + driver.version_text
+            )
         # The driver counts dimensions from the innermost.
         rank = len(map_.shape)
         size_of = _bundle.DTYPE_BYTES[map_.dtype]
@@ -244,50 +288,101 @@ class Program:
         steps = (c_uint32 * rank)(*[1] * rank)
         raw = (c_char * 192)()
         address = ctypes.addressof(raw) + -ctypes.addressof(raw) % 64
-        driver.check(driver.cuTensorMapEncodeTiled(address, _TENSOR_MAP_TYPES[map_.dtype], rank, pointer, sizes, strides, box,
-                                                   steps, parameters.interleave, parameters.swizzle, parameters.l2_promotion,
-                                                   parameters.fill), f"encode tensor map {map_.number}")
+        driver.check(
+            driver.cuTensorMapEncodeTiled(
+                address,
+                _TENSOR_MAP_TYPES[map_.dtype],
+                rank,
+                pointer,
+                sizes,
+                strides,
+                box,
+                steps,
+                parameters.interleave,
+                parameters.swizzle,
+                parameters.l2_promotion,
+                parameters.fill,
+            ),
+            f"encode tensor map {map_.number}",
+        )
         encoded = ctypes.string_at(address, 128)
         if len(self.maps) >= 1024:
             self.maps.clear()
         self.maps[key] = encoded
         return encoded
 
-    def launch(self, plan: "_bundle.Plan", launches: "tuple[ReadyLaunch, ...]", bases: "list[int]", scalars: "list",
-               stream: int) -> None:
-        """Queues launches; `bases` are the addresses of arguments, then results, then the workspace. The context is current."""
-        functions = [self.function(launch) for launch in launches]
-        blocks = []
-        for launch in launches:
-            block = bytearray(launch.parameters)
-            for offset, base, distance in launch.pointers:
-                pointer = bases[base]
-                struct.pack_into("<Q", block, offset, pointer + distance & _MASK if pointer else 0)
-            for offset, form, argument in launch.floats:
-                block[offset : offset + struct.calcsize(form)] = pack_float(form, scalars[argument])
-            for map_ in launch.maps:
-                pointer = bases[map_.base]
-                pointer = pointer + map_.distance & _MASK if pointer else 0
-                block[map_.offset : map_.offset + 128] = self.encode(map_, plan.tensor_maps[map_.number], pointer)
-            blocks.append(block)
-        for launch, function, block in zip(launches, functions, blocks):
-            self.launch_one(launch, function, block, stream)
+    def functions(self, launches: "tuple[ReadyLaunch, ...]") -> "list[int]":
+        return [self.function(launch) for launch in launches]
 
-    def launch_one(self, launch: ReadyLaunch, function: int, block: bytearray, stream: int) -> None:
-        # One block of parameters in place of a pointer to each: their number is then checked by the driver.
+    def launch(
+        self,
+        plan: "_bundle.Plan",
+        launches: "tuple[ReadyLaunch, ...]",
+        functions: "list[int]",
+        bases: "list[int]",
+        scalars: "list",
+        stream: int,
+    ) -> None:
+        """Queues launches; `bases` are the addresses of arguments, then results, then the workspace. The context is
+        current."""
+        filled = [self.fill(plan, launch, bases, scalars) for launch in launches]
+        for launch, function, slot in zip(launches, functions, filled):
+            self.launch_one(launch, function, slot.extra, stream)
+            launch.slots.append(slot)  # the driver has copied it
+
+    def fill(self, plan: "_bundle.Plan", launch: ReadyLaunch, bases: "list[int]", scalars: "list") -> "_Slot":
+        try:
+            slot = launch.slots.pop()
+        except IndexError:
+            slot = _Slot(launch.parameters)
+        words = slot.words
+        for word, base, distance in launch.pointers:
+            pointer = bases[base]
+            words[word] = pointer + distance if pointer else 0
+        for offset, form, argument in launch.floats:
+            data = pack_float(form, scalars[argument])
+            slot.memory[offset : offset + len(data)] = data
+        for map_ in launch.maps:
+            pointer = bases[map_.base]
+            pointer = pointer + map_.distance & _MASK if pointer else 0
+            slot.memory[map_.offset : map_.offset + 128] = self.encode(map_, plan.tensor_maps[map_.number], pointer)
+        return slot
+
+    def launch_one(self, launch: ReadyLaunch, function: int, extra: ctypes.Array, stream: int) -> None:
         driver = self.device.driver
-        size = c_uint64(len(block))
-        memory = (c_char * len(block)).from_buffer(block) if block else (c_char * 1)()
-        extra = (c_void_p * 5)(1, ctypes.addressof(memory), 2, ctypes.addressof(size), None)
         if launch.cluster is None:
             result = driver.cuLaunchKernel(function, *launch.grid, *launch.block, launch.shared, stream, None, extra)
         else:
             if driver.cuLaunchKernelEx is None:
-                raise DriverError("clusters need a CUDA driver of version 11.8 or later, but this one is " + driver.version_text)
+                raise DriverError(
+                    "clusters need a CUDA driver of version 11.8 or later, but this one is " + driver.version_text
+                )
             attribute = LaunchAttribute(4, 0, (c_uint * 16)(*launch.cluster))
-            config = LaunchConfig((c_uint * 3)(*launch.grid), (c_uint * 3)(*launch.block), launch.shared, stream,
-                                  ctypes.pointer(attribute), 1)
+            config = LaunchConfig(
+                (c_uint * 3)(*launch.grid),
+                (c_uint * 3)(*launch.block),
+                launch.shared,
+                stream,
+                ctypes.pointer(attribute),
+                1,
+            )
             result = driver.cuLaunchKernelEx(byref(config), function, None, extra)
         if result:
-            driver.check(result, f"launch kernel '{launch.kernel}' (grid {text(launch.grid)}, block {text(launch.block)}, "
-                                 f"{launch.shared} bytes of shared memory)")
+            driver.check(
+                result,
+                f"launch kernel '{launch.kernel}' (grid {text(launch.grid)}, block {text(launch.block)}, "
+                f"{launch.shared} bytes of shared memory)",
+            )
+
+
+class _Slot:
+    """The parameters of one launch, as one block in place of a pointer to each: their number is then checked by the
+    driver."""
+
+    __slots__ = ("memory", "words", "size", "extra")
+
+    def __init__(self, parameters: bytes) -> None:
+        self.memory = memory = bytearray(parameters) + bytes(-len(parameters) % 8 or 8)
+        self.words = (c_uint64 * (len(memory) // 8)).from_buffer(memory)
+        self.size = c_uint64(len(parameters))
+        self.extra = (c_void_p * 5)(1, ctypes.addressof(self.words), 2, ctypes.addressof(self.size), None)

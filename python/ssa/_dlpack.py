@@ -4,23 +4,69 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object
+from ctypes import (
+    POINTER,
+    c_char_p,
+    c_int,
+    c_int32,
+    c_int64,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+    py_object,
+)
 from typing import Any
 
 from ._layout import HOST, View, contiguous
 
 CPU, CUDA, CUDA_MANAGED = 1, 2, 13
-_DTYPES = {(0, 8): "i8", (0, 16): "i16", (0, 32): "i32", (0, 64): "i64", (1, 8): "i8", (1, 16): "i16", (1, 32): "i32",
-           (1, 64): "i64", (2, 16): "f16", (2, 32): "f32", (2, 64): "f64", (4, 16): "bf16", (6, 8): "i1", (10, 8): "f8e4m3fn",
-           (12, 8): "f8e5m2"}
-_CODES = {"i8": (0, 8), "i16": (0, 16), "i32": (0, 32), "i64": (0, 64), "f16": (2, 16), "f32": (2, 32), "f64": (2, 64),
-          "bf16": (4, 16), "i1": (6, 8), "f8e4m3fn": (10, 8), "f8e5m2": (12, 8)}
+_DTYPES = {
+    (0, 8): "i8",
+    (0, 16): "i16",
+    (0, 32): "i32",
+    (0, 64): "i64",
+    (1, 8): "i8",
+    (1, 16): "i16",
+    (1, 32): "i32",
+    (1, 64): "i64",
+    (2, 16): "f16",
+    (2, 32): "f32",
+    (2, 64): "f64",
+    (4, 16): "bf16",
+    (6, 8): "i1",
+    (10, 8): "f8e4m3fn",
+    (12, 8): "f8e5m2",
+}
+_CODES = {
+    "i8": (0, 8),
+    "i16": (0, 16),
+    "i32": (0, 32),
+    "i64": (0, 64),
+    "f16": (2, 16),
+    "f32": (2, 32),
+    "f64": (2, 64),
+    "bf16": (4, 16),
+    "i1": (6, 8),
+    "f8e4m3fn": (10, 8),
+    "f8e5m2": (12, 8),
+}
 
 
 class _Tensor(ctypes.Structure):
-    _fields_ = [("data", c_void_p), ("device_type", c_int32), ("device_id", c_int32), ("ndim", c_int32), ("code", c_uint8),
-                ("bits", c_uint8), ("lanes", c_uint16), ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)),
-                ("byte_offset", c_uint64)]
+    _fields_ = [
+        ("data", c_void_p),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+        ("ndim", c_int32),
+        ("code", c_uint8),
+        ("bits", c_uint8),
+        ("lanes", c_uint16),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("byte_offset", c_uint64),
+    ]
 
 
 class _Managed(ctypes.Structure):
@@ -28,8 +74,14 @@ class _Managed(ctypes.Structure):
 
 
 class _Versioned(ctypes.Structure):
-    _fields_ = [("major", c_uint32), ("minor", c_uint32), ("context", c_void_p), ("deleter", c_void_p), ("flags", c_uint64),
-                ("tensor", _Tensor)]
+    _fields_ = [
+        ("major", c_uint32),
+        ("minor", c_uint32),
+        ("context", c_void_p),
+        ("deleter", c_void_p),
+        ("flags", c_uint64),
+        ("tensor", _Tensor),
+    ]
 
 
 # Prototypes of our own: those of ctypes.pythonapi are shared by the whole process.
@@ -93,5 +145,3 @@ def make(owner: Any, view: View) -> Any:
     address = ctypes.addressof(managed)
     _alive[address] = managed, shape, strides, owner
     return _new_capsule(address, _NAME, ctypes.cast(_destroy, c_void_p))
-
-

@@ -43,8 +43,20 @@ _SIGNATURES = {
 # Asked for when a plan needs them: older drivers do not have them.
 _LATER = {
     "cuLaunchKernelEx": (c_void_p, c_void_p, c_void_p, c_void_p),
-    "cuTensorMapEncodeTiled": (c_void_p, c_int, c_uint, c_uint64, c_void_p, c_void_p, c_void_p, c_void_p, c_int, c_int, c_int,
-                               c_int),
+    "cuTensorMapEncodeTiled": (
+        c_void_p,
+        c_int,
+        c_uint,
+        c_uint64,
+        c_void_p,
+        c_void_p,
+        c_void_p,
+        c_void_p,
+        c_int,
+        c_int,
+        c_int,
+        c_int,
+    ),
 }
 
 
@@ -56,8 +68,10 @@ class Driver:
         try:
             library = ctypes.CDLL(name)
         except OSError as error:
-            raise DriverError(f"{name} cannot be opened: {error}; running on a GPU needs the NVIDIA driver (SSA_LIBCUDA may "
-                              "name its library)") from None
+            raise DriverError(
+                f"{name} cannot be opened: {error}; running on a GPU needs the NVIDIA driver (SSA_LIBCUDA may "
+                "name its library)"
+            ) from None
         for symbol, signature in {**_SIGNATURES, **_LATER}.items():
             function = getattr(library, symbol, None)
             if function is None and symbol in _SIGNATURES:
@@ -84,7 +98,9 @@ class Driver:
         self.cuGetErrorName(result, byref(name))
         self.cuGetErrorString(result, byref(text))
         meaning = f" ({text.value.decode()})" if text.value else ""
-        raise DriverError(f"cannot {what}: {name.value.decode() if name.value else f'CUresult {result}'}{meaning}", result)
+        raise DriverError(
+            f"cannot {what}: {name.value.decode() if name.value else f'CUresult {result}'}{meaning}", result
+        )
 
 
 _driver: "Driver | None" = None
@@ -101,8 +117,10 @@ def get_driver() -> Driver:
                 _driver = Driver()
             driver = _driver
     if driver.process != os.getpid():
-        raise DriverError("this process was forked from one that used CUDA, which does not work; start it with the 'spawn' method "
-                          "of multiprocessing")
+        raise DriverError(
+            "this process was forked from one that used CUDA, which does not work; start it with the 'spawn' method "
+            "of multiprocessing"
+        )
     return driver
 
 
@@ -111,5 +129,11 @@ class LaunchAttribute(ctypes.Structure):
 
 
 class LaunchConfig(ctypes.Structure):
-    _fields_ = [("grid", c_uint * 3), ("block", c_uint * 3), ("shared", c_uint), ("stream", c_void_p),
-                ("attributes", POINTER(LaunchAttribute)), ("count", c_uint)]
+    _fields_ = [
+        ("grid", c_uint * 3),
+        ("block", c_uint * 3),
+        ("shared", c_uint),
+        ("stream", c_void_p),
+        ("attributes", POINTER(LaunchAttribute)),
+        ("count", c_uint),
+    ]

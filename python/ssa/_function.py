@@ -7,16 +7,27 @@ import inspect
 import operator
 import os
 import threading
-from typing import Any, Iterator
+from typing import Any, Iterator, NamedTuple
 
 from . import _arrays as arrays
 from . import _bundle, _device
 from . import _layout as layout
 from ._bundle import INTEGERS, Argument, Plan, Result
-from ._call import Alias, Call, Prepared, check_result
+from ._call import Alias, Call, Prepared, Prepares, check_result
 from ._errors import BundleError, DriverError
 
 _CACHED_CALLS = 256
+
+
+class _Known(NamedTuple):
+    """A call that was made before; `masks` are the bits that must not be set in the addresses of its arguments."""
+
+    program: "_device.Program"
+    plan: Plan
+    prepared: Prepared
+    library: Any
+    masks: "list[int]"
+    functions: "list[int]"
 
 
 def _type_text(dtype: str, shape: "Any") -> str:
@@ -46,8 +57,8 @@ def _value_error(message: str) -> _Refusal:
 class Bundle:
     """Compiled patterns: what `ssa-opt --emit=bundle` writes.
 
-    `bundle["nsa"]` and `bundle.nsa` are the function of that name; `list(bundle)` names all of them. Nothing touches a GPU
-    before the first call or `load`. Safe to use from several threads.
+    `bundle["nsa"]` and `bundle.nsa` are the function of that name; `list(bundle)` names all of them. Nothing touches
+    a GPU before the first call or `load`. Safe to use from several threads.
 
     Attributes:
         name: what messages call it: its path.
@@ -98,7 +109,8 @@ class Bundle:
         return f"<ssa.Bundle '{self.name}': {', '.join(self._functions)}; for {', '.join(self.chips)}>"
 
     def load(self, device: "int | None" = None) -> "Bundle":
-        """Loads the code on a device (ordinal; None: the current one), which the first call does otherwise. Returns the bundle.
+        """Loads the code on a device (ordinal; None: the current one), which the first call does otherwise. Returns
+        the bundle.
 
         Raises BundleError if it has no code for that device, DriverError if there is no driver or it refuses the code.
         """
@@ -124,19 +136,21 @@ class Function:
         o = fn(q, k, v=v, stream=s)
 
     Arguments, by position or name, are arrays on one GPU (anything with `data_ptr()`, `__cuda_array_interface__` or
-    `__dlpack__`) and Python numbers; `fn.arguments` and `help(fn)` say which. Any strides will do as far as the plan says so:
-    innermost 1, others free.
+    `__dlpack__`) and Python numbers; `fn.arguments` and `help(fn)` say which. Any strides will do as far as the plan
+    says so: innermost 1, others free.
 
-    out: an array, or a tuple with an array or None for each result, to write to. What is left out is allocated the way the
-    arguments' library does it: torch's caching allocator, CuPy's pool, else a DeviceArray.
+    out: an array, or a tuple with an array or None for each result, to write to. What is left out is allocated the
+    way the arguments' library does it: torch's caching allocator, CuPy's pool, else a DeviceArray.
 
-    stream: where the kernels are queued: a stream of torch or CuPy, or the driver's handle. None: the current stream of torch
-    or CuPy if one of their arrays is passed, else the legacy default stream. The call copies nothing between host and device and
-    waits for nothing, and can be captured in a CUDA graph: with torch.cuda.graph as it is, otherwise if results are given.
+    stream: where the kernels are queued: a stream of torch or CuPy, or the driver's handle. None: the current stream
+    of torch or CuPy if one of their arrays is passed, else the legacy default stream. The call copies nothing between
+    host and device and waits for nothing, and can be captured in a CUDA graph: with torch.cuda.graph as it is,
+    otherwise if results are given.
 
     Raises, before anything is launched:
         TypeError: number or kind of arguments, a dtype, an array in host memory.
-        ValueError: a shape (also against those of other arguments), strides, alignment, a null pointer, another device, results
+        ValueError: a shape (also against those of other arguments), strides, alignment, a null pointer, another
+        device, results
             that overlap.
         BundleError, DriverError: as Bundle.load.
 
@@ -148,6 +162,8 @@ class Function:
         self._arguments, self._results = plan.arguments, plan.results
         self._positions = {argument.name: i for i, argument in enumerate(plan.arguments)}
         self._prepared: "dict[tuple, Prepared]" = {}
+        self._known: "dict[tuple | None, _Known]" = {}
+        self._prepares: "dict[str, Prepares]" = {}
         self.__name__ = self.__qualname__ = plan.entry
         self.__doc__ = self._make_doc()
         self.__signature__ = self._make_signature()
@@ -171,7 +187,9 @@ class Function:
     def _make_signature(self) -> inspect.Signature:
         keyword = inspect.Parameter.KEYWORD_ONLY
         names = [a.name for a in self._arguments]
-        usable = all(name.isidentifier() and name not in ("out", "stream") for name in names) and len(set(names)) == len(names)
+        usable = all(name.isidentifier() and name not in ("out", "stream") for name in names) and len(
+            set(names)
+        ) == len(names)
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if usable else inspect.Parameter.POSITIONAL_ONLY
         shown = names if usable else [f"argument{i}" for i in range(len(names))]
         own = [inspect.Parameter(name, keyword, default=None) for name in ("out", "stream")]
@@ -196,6 +214,12 @@ class Function:
 
     def _call(self, args: tuple, kwargs: "dict[str, Any]", out: Any, stream: Any) -> Any:
         values = self._bind(args, kwargs)
+        key = None
+        if out is None and stream is None:
+            key, pointers = self._torch_key(values)
+            known = self._known.get(key)
+            if known is not None and not any(map(operator.and_, pointers, known.masks)):
+                return self._call_again(known, values, pointers)
         given = self._bind_results(out)
         library = self._library(values, given)
         ordinal, handle = self._place(values, given, library, stream)
@@ -208,9 +232,72 @@ class Function:
         with program.device.scope():
             context = library.on_stream(ordinal, handle)
             if context is None:
-                return self._run(program, plan, prepared, library, values, views, given, results, handle)
-            with context:
-                return self._run(program, plan, prepared, library, values, views, given, results, handle)
+                outputs = self._run(program, plan, prepared, library, values, views, given, results, handle)
+            else:
+                with context:
+                    outputs = self._run(program, plan, prepared, library, values, views, given, results, handle)
+        if key is not None:
+            self._remember(key, program, plan, prepared, library)
+        return outputs
+
+    def _torch_key(self, values: "list[Any]") -> "tuple[tuple | None, list[int]]":
+        """What a call with torch tensors and plain numbers depends on but their addresses, and these; None for other
+        calls."""
+        library = arrays.get_torch()
+        if library is None:
+            return None, []
+        torch = library.torch
+        key: "list[Any]" = []
+        pointers = []
+        for argument, value in zip(self._arguments, values):
+            if argument.is_scalar:
+                if type(value) is int and argument.dtype in INTEGERS:
+                    key.append(value)
+                elif type(value) is not float or argument.dtype in INTEGERS:
+                    return None, []
+                pointers.append(0)
+                continue
+            if (
+                not isinstance(value, torch.Tensor)
+                or value.layout is not torch.strided
+                or (value.requires_grad and torch.is_grad_enabled())
+            ):
+                return None, []
+            key += (value.dtype, value.shape, value.stride(), value.device)
+            pointers.append(value.data_ptr() if argument.access != "none" else 0)
+        return tuple(key), pointers
+
+    def _remember(self, key: tuple, program: "_device.Program", plan: Plan, prepared: Prepared, library: Any) -> None:
+        """Keeps what a successful call has found out for calls with the same key."""
+        if any(alias is not None for alias in prepared.aliases):
+            return
+        masks = [
+            0 if argument.is_scalar or argument.access == "none" else argument.alignment - 1
+            for argument in self._arguments
+        ]
+        if len(self._known) >= _CACHED_CALLS:
+            self._known = {}
+        self._known[key] = _Known(program, plan, prepared, library, masks, program.functions(prepared.launches))
+
+    def _call_again(self, known: "_Known", values: "list[Any]", pointers: "list[int]") -> Any:
+        """A call of which only addresses and floating point numbers are new."""
+        program, plan, prepared, library, _, functions = known
+        ordinal = program.device.ordinal
+        stream = library.current_stream(ordinal)
+        outputs = []
+        for result, (shape, _strides) in zip(plan.results, prepared.results):
+            output = library.empty(shape, result.dtype, ordinal, stream)
+            outputs.append(output)
+            pointers.append(output.data_ptr())
+        scratch, memory = library.scratch(prepared.workspace, ordinal, stream) if prepared.workspace else (0, None)
+        pointers.append(scratch)
+        with program.device.scope():
+            try:
+                program.launch(plan, prepared.launches, functions, pointers, values, stream)
+            except DriverError as error:
+                raise DriverError(f"{self.__name__}: {error}", error.code) from None
+        del memory
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _bind(self, args: tuple, kwargs: "dict[str, Any]") -> "list[Any]":
         expected = len(self._arguments)
@@ -223,7 +310,9 @@ class Function:
             if self._positions[name] < len(args):
                 raise _type_error(f"argument '{name}' is given twice")
         if len(args) + len(kwargs) != expected:
-            raise _type_error(f"expected {expected} argument{'s' * (expected != 1)} ({names}), but got {len(args) + len(kwargs)}")
+            raise _type_error(
+                f"expected {expected} argument{'s' * (expected != 1)} ({names}), but got {len(args) + len(kwargs)}"
+            )
         values = list(args) + [None] * (expected - len(args))
         for name, value in kwargs.items():
             values[self._positions[name]] = value
@@ -235,17 +324,21 @@ class Function:
             return [None] * count
         given = list(out) if isinstance(out, (tuple, list)) else [out]
         if len(given) != count:
-            raise _type_error(f"out must have {count} array{'s' * (count != 1)}, one for each result, but has {len(given)}")
+            raise _type_error(
+                f"out must have {count} array{'s' * (count != 1)}, one for each result, but has {len(given)}"
+            )
         for result, array in zip(self._results, given):
             if array is not None and not result.owned:
-                raise _value_error(f"result '{result.name}' is memory of an argument or another result; out must be None for it")
+                raise _value_error(
+                    f"result '{result.name}' is memory of an argument or another result; out must be None for it"
+                )
         return given
 
     def _library(self, values: "list[Any]", given: "list[Any]") -> Any:
         found = None
         for array in (*values, *given):
             if arrays.is_torch(array):
-                return arrays.Torch()
+                return arrays.get_torch()
             if found is None and arrays.is_cupy(array):
                 found = arrays.CuPy()
         return found or arrays.Own()
@@ -265,11 +358,13 @@ class Function:
         for what, dtype, used, array in self._subjects(values, given):
             if not arrays.is_array(array):
                 got = type(array).__name__
-                raise _type_error(f"{what} must be an array, but got {'a number' if isinstance(array, (int, float)) else got}")
+                raise _type_error(
+                    f"{what} must be an array, but got {'a number' if isinstance(array, (int, float)) else got}"
+                )
             if not used:
                 continue
             device = arrays.device_of(array)
-            if device is None:
+            if device in (None, layout.ANYWHERE):
                 host = host or what
             elif ordinal is None and device >= 0:
                 ordinal = device
@@ -277,8 +372,12 @@ class Function:
             raise _type_error(f"{host} must be in memory of a GPU, but is in host memory")
         if ordinal is None:
             ordinal = _device.current_device()
-        handle = library.current_stream(ordinal) if stream is None else arrays.stream_handle(stream)
-        return ordinal, handle
+        if stream is None:
+            return ordinal, library.current_stream(ordinal)
+        try:
+            return ordinal, arrays.stream_handle(stream)
+        except TypeError as error:
+            raise _type_error(str(error)) from None
 
     def _view(self, what: str, used: bool, array: Any, stream: int, ordinal: int) -> "tuple[layout.View, bool]":
         try:
@@ -312,11 +411,13 @@ class Function:
         what = f"argument '{argument.name}' must be {argument.dtype}"
         if arrays.is_array(value) and (not hasattr(value, "__array_interface__") or tuple(value.shape) != ()):
             raise _type_error(f"{what}, but got an array")
-        try:
-            return operator.index(value) if argument.dtype in INTEGERS else float(value)
-        except (TypeError, ValueError):
-            got = "a floating point number" if isinstance(value, float) else type(value).__name__
-            raise _type_error(f"{what}, but got {got}") from None
+        if argument.dtype in INTEGERS:
+            if hasattr(value, "__index__"):
+                return operator.index(value)
+        elif hasattr(value, "__float__") or hasattr(value, "__index__"):
+            return float(value)
+        got = "a floating point number" if isinstance(value, float) else type(value).__name__
+        raise _type_error(f"{what}, but got {got}")
 
     def _result_views(self, given: "list[Any]", stream: int, ordinal: int) -> "list[layout.View | None]":
         views: "list[layout.View | None]" = []
@@ -332,13 +433,17 @@ class Function:
 
     def _prepare(self, plan: Plan, chip: str, views: "list[Any]", results: "list[layout.View | None]") -> Prepared:
         """Everything that depends on sizes, strides and integers only. Kept for calls with the same ones."""
-        key = (chip, *[v[1:4] if type(v) is layout.View else v if type(v) is int else None for v in views],
-               *[v and v[1:4] for v in results])
+        key = (
+            chip,
+            *[v[1:4] if type(v) is layout.View else v if type(v) is int else None for v in views],
+            *[v and v[1:4] for v in results],
+        )
         prepared = self._prepared.get(key)
         if prepared is not None:
             return prepared
         try:
-            call = Call(plan, [v[1:4] if isinstance(v, layout.View) else v for v in views])
+            prepares = self._prepares.get(chip) or self._prepares.setdefault(chip, Prepares(plan))
+            call = Call(prepares, [v[1:4] if isinstance(v, layout.View) else v for v in views])
             strides = []
             for result, view, shape in zip(plan.results, results, call.shapes):
                 if view is None:
@@ -366,8 +471,11 @@ class Function:
             what = f"result '{result.name}'"
             if not view.pointer or view.pointer % result.alignment:
                 self._address_error(what, view.pointer, result.alignment)
-            others = [(f"argument '{a.name}'", v) for a, v in zip(self._arguments, views)
-                      if not a.is_scalar and a.access != "none"]
+            others = [
+                (f"argument '{a.name}'", v)
+                for a, v in zip(self._arguments, views)
+                if not a.is_scalar and a.access != "none"
+            ]
             for other, other_view in others + seen:
                 if not layout.are_disjoint(view, other_view):
                     raise _value_error(f"{what} must not overlap {other}")
@@ -380,15 +488,28 @@ class Function:
         except ValueError as error:
             raise _value_error(str(error)) from None
 
-    def _run(self, program: "_device.Program", plan: Plan, prepared: Prepared, library: Any, values: "list[Any]",
-             views: "list[Any]", given: "list[Any]", results: "list[layout.View | None]", stream: int) -> Any:
+    def _run(
+        self,
+        program: "_device.Program",
+        plan: Plan,
+        prepared: Prepared,
+        library: Any,
+        values: "list[Any]",
+        views: "list[Any]",
+        given: "list[Any]",
+        results: "list[layout.View | None]",
+        stream: int,
+    ) -> Any:
         """Allocates and launches; the context is current, and memory is allocated for the stream."""
         ordinal = program.device.ordinal
         outputs: "list[Any]" = list(given)
         bases = [v.pointer if isinstance(v, layout.View) else 0 for v in views]
         for i, (result, view) in enumerate(zip(plan.results, results)):
             if view is None and result.owned:
-                outputs[i] = library.empty(prepared.results[i][0], result.dtype, ordinal, stream)
+                try:
+                    outputs[i] = library.empty(prepared.results[i][0], result.dtype, ordinal, stream)
+                except TypeError as error:
+                    raise _type_error(f"result '{result.name}' cannot be allocated: {error}") from None
                 view = arrays.view_of(outputs[i], None)[0]
                 if 0 not in view.shape and view.pointer % result.alignment:
                     self._address_error(f"result '{result.name}'", view.pointer, result.alignment)
@@ -398,7 +519,8 @@ class Function:
             raise _value_error(f"the workspace must be aligned to {plan.workspace_alignment} bytes")
         bases.append(scratch)
         try:
-            program.launch(plan, prepared.launches, bases, views, stream)
+            functions = program.functions(prepared.launches)
+            program.launch(plan, prepared.launches, functions, bases, views, stream)
         except DriverError as error:
             raise DriverError(f"{self.__name__}: {error}", error.code) from None
         del memory
@@ -407,8 +529,17 @@ class Function:
                 outputs[i] = self._part(result, alias, prepared.results[i][0], library, values, views, outputs, stream)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    def _part(self, result: Result, alias: Alias, shape: "tuple[int, ...]", library: Any, values: "list[Any]", views: "list[Any]",
-              outputs: "list[Any]", stream: int) -> Any:
+    def _part(
+        self,
+        result: Result,
+        alias: Alias,
+        shape: "tuple[int, ...]",
+        library: Any,
+        values: "list[Any]",
+        views: "list[Any]",
+        outputs: "list[Any]",
+        stream: int,
+    ) -> Any:
         """A result that is memory of an argument or of another result."""
         is_argument = alias.base < len(values)
         base = values[alias.base] if is_argument else outputs[alias.base - len(values)]

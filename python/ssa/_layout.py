@@ -11,7 +11,8 @@ LIMIT = (2**63 - 1) // 16
 
 
 class View(NamedTuple):
-    """An array in memory; strides in elements. `device` is an ordinal, HOST, ANYWHERE if it need not be known, or UNKNOWN."""
+    """An array in memory; strides in elements. `device` is an ordinal, HOST, ANYWHERE if it need not be known, or
+    UNKNOWN."""
 
     pointer: int
     dtype: str
@@ -70,17 +71,29 @@ def check_contiguous(what: str, shape: "tuple[int, ...]", strides: "tuple[int, .
         raise ValueError(f"{what} must be contiguous, but got shape {text(shape)} with strides {text(strides)}")
 
 
-def check_stride(what: str, shape: "tuple[int, ...]", strides: "tuple[int, ...]", dimension: int, expected: int) -> None:
+def check_stride(
+    what: str, shape: "tuple[int, ...]", strides: "tuple[int, ...]", dimension: int, expected: int
+) -> None:
     if shape[dimension] > 1 and strides[dimension] != expected:
-        raise ValueError(f"{what} must have stride {expected} in dimension {dimension}, but got strides {text(strides)}")
+        raise ValueError(
+            f"{what} must have stride {expected} in dimension {dimension}, but got strides {text(strides)}"
+        )
 
 
-def check_stride_alignment(what: str, dtype: str, shape: "tuple[int, ...]", strides: "tuple[int, ...]", alignment: int,
-                           is_free: "Callable[[int], bool]") -> None:
+def check_stride_alignment(
+    what: str,
+    dtype: str,
+    shape: "tuple[int, ...]",
+    strides: "tuple[int, ...]",
+    alignment: int,
+    is_free: "Callable[[int], bool]",
+) -> None:
     for d, (size, stride) in enumerate(zip(shape, strides)):
         step = stride * DTYPE_BYTES[dtype]
         if size > 1 and is_free(d) and step % alignment:
-            raise ValueError(f"{what} must be aligned to {alignment} bytes, but its stride in dimension {d} is {step} bytes")
+            raise ValueError(
+                f"{what} must be aligned to {alignment} bytes, but its stride in dimension {d} is {step} bytes"
+            )
 
 
 def check_address(what: str, pointer: int, alignment: int) -> None:

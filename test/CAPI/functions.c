@@ -55,9 +55,9 @@ static void testSignature(SSAModule *module) {
 }
 
 static void testKinds(SSAModule *module) {
-  static const SSADType kinds[] = {SSA_DTYPE_F64, SSA_DTYPE_F32, SSA_DTYPE_F16, SSA_DTYPE_F8E4M3, SSA_DTYPE_BOOL,
-                                   SSA_DTYPE_I8,  SSA_DTYPE_I16, SSA_DTYPE_I32, SSA_DTYPE_I64,    SSA_DTYPE_F32,
-                                   SSA_DTYPE_I8,  SSA_DTYPE_NONE, SSA_DTYPE_NONE, SSA_DTYPE_NONE, SSA_DTYPE_BOOL};
+  static const SSADType kinds[] = {SSA_DTYPE_F64, SSA_DTYPE_F32,  SSA_DTYPE_F16,  SSA_DTYPE_F8E4M3, SSA_DTYPE_BOOL,
+                                   SSA_DTYPE_I8,  SSA_DTYPE_I16,  SSA_DTYPE_I32,  SSA_DTYPE_I64,    SSA_DTYPE_F32,
+                                   SSA_DTYPE_I8,  SSA_DTYPE_NONE, SSA_DTYPE_NONE, SSA_DTYPE_NONE,   SSA_DTYPE_BOOL};
   static const size_t sizes[] = {0, 8, 4, 2, 2, 1, 1, 1, 2, 4, 8};
   SSAFunction *function;
   OK(ssaModuleFindFunction(module, "kinds", &function));

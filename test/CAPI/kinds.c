@@ -4,20 +4,21 @@
 #include "Inputs/check.h"
 #include <math.h>
 
-static const char *text = "func.func @f64(%x: tensor<?xf64>) -> tensor<?xf64> { return %x : tensor<?xf64> }\n"
-                          "func.func @f32(%x: tensor<?xf32>) -> tensor<?xf32> { return %x : tensor<?xf32> }\n"
-                          "func.func @f16(%x: tensor<?xf16>) -> tensor<?xf16> { return %x : tensor<?xf16> }\n"
-                          "func.func @bf16(%x: tensor<?xbf16>) -> tensor<?xbf16> { return %x : tensor<?xbf16> }\n"
-                          "func.func @f8(%x: tensor<?xf8E4M3FN>) -> tensor<?xf8E4M3FN> { return %x : tensor<?xf8E4M3FN> }\n"
-                          "func.func @e5m2(%x: tensor<?xf8E5M2>) -> tensor<?xf8E5M2> { return %x : tensor<?xf8E5M2> }\n"
-                          "func.func @i1(%x: tensor<?xi1>) -> tensor<?xi1> { return %x : tensor<?xi1> }\n"
-                          "func.func @i4(%x: tensor<?xi4>) -> tensor<?xi4> { return %x : tensor<?xi4> }\n"
-                          "func.func @i8(%x: tensor<?xi8>) -> tensor<?xi8> { return %x : tensor<?xi8> }\n"
-                          "func.func @i16(%x: tensor<?xi16>) -> tensor<?xi16> { return %x : tensor<?xi16> }\n"
-                          "func.func @i32(%x: tensor<?xi32>) -> tensor<?xi32> { return %x : tensor<?xi32> }\n"
-                          "func.func @i64(%x: tensor<?xi64>) -> tensor<?xi64> { return %x : tensor<?xi64> }\n"
-                          "func.func @index(%x: tensor<?xindex>) -> tensor<?xindex> { return %x : tensor<?xindex> }\n"
-                          "func.func @complex(%x: complex<f32>) { return }\n";
+static const char *text =
+    "func.func @f64(%x: tensor<?xf64>) -> tensor<?xf64> { return %x : tensor<?xf64> }\n"
+    "func.func @f32(%x: tensor<?xf32>) -> tensor<?xf32> { return %x : tensor<?xf32> }\n"
+    "func.func @f16(%x: tensor<?xf16>) -> tensor<?xf16> { return %x : tensor<?xf16> }\n"
+    "func.func @bf16(%x: tensor<?xbf16>) -> tensor<?xbf16> { return %x : tensor<?xbf16> }\n"
+    "func.func @f8(%x: tensor<?xf8E4M3FN>) -> tensor<?xf8E4M3FN> { return %x : tensor<?xf8E4M3FN> }\n"
+    "func.func @e5m2(%x: tensor<?xf8E5M2>) -> tensor<?xf8E5M2> { return %x : tensor<?xf8E5M2> }\n"
+    "func.func @i1(%x: tensor<?xi1>) -> tensor<?xi1> { return %x : tensor<?xi1> }\n"
+    "func.func @i4(%x: tensor<?xi4>) -> tensor<?xi4> { return %x : tensor<?xi4> }\n"
+    "func.func @i8(%x: tensor<?xi8>) -> tensor<?xi8> { return %x : tensor<?xi8> }\n"
+    "func.func @i16(%x: tensor<?xi16>) -> tensor<?xi16> { return %x : tensor<?xi16> }\n"
+    "func.func @i32(%x: tensor<?xi32>) -> tensor<?xi32> { return %x : tensor<?xi32> }\n"
+    "func.func @i64(%x: tensor<?xi64>) -> tensor<?xi64> { return %x : tensor<?xi64> }\n"
+    "func.func @index(%x: tensor<?xindex>) -> tensor<?xindex> { return %x : tensor<?xindex> }\n"
+    "func.func @complex(%x: complex<f32>) { return }\n";
 
 static SSAModule *module;
 
@@ -63,7 +64,8 @@ static void testAllPatterns(void) {
     if ((i & 0x7fff) > 0x7c00)
       wrong += !isnan(fromF16[i]) || (f16[i] & 0x7c00) != 0x7c00 || !(f16[i] & 0x3ff);
     else
-      wrong += f16[i] != i || fromF16[i] != ((i & 0x7fff) == 0x7c00 ? i >> 15 ? -INFINITY : INFINITY : f16Value(i, 5, 10));
+      wrong +=
+          f16[i] != i || fromF16[i] != ((i & 0x7fff) == 0x7c00 ? i >> 15 ? -INFINITY : INFINITY : f16Value(i, 5, 10));
     if ((i & 0x7fff) > 0x7f80)
       wrong += !isnan(fromBF16[i]) || (bf16[i] & 0x7f80) != 0x7f80 || !(bf16[i] & 0x7f);
     else
@@ -87,13 +89,19 @@ static void testAllPatterns(void) {
 
 /* f32 for narrower types, and results as narrower kinds than they are: to nearest, ties to even. */
 static void testRounding(void) {
-  static const float x[] = {1 + 0x1p-8f, 1 + 0x3p-8f, -(1 + 0x1p-8f + 0x1p-20f), 2049, 2051, 65519, 65520, -65520,
-                            0x1p-25f,    0x3p-25f,    17,                        19,   447,  464,   465,   -1000,
-                            INFINITY,    -INFINITY,   0x1p-10f,                  0x1.8p-9f};
-  static const float bf16[] = {1,         1 + 0x1p-6f, -(1 + 0x1p-7f), 2048, 2048, 65536, 65536, -65536, 0x1p-25f, 0x3p-25f,
-                               17,        19,          448,            464,  464,  -1000, INFINITY, -INFINITY, 0x1p-10f, 0x1.8p-9f};
-  static const float f16[] = {1 + 0x1p-8f, 1 + 0x3p-8f, -(1 + 0x1p-8f), 2048, 2052, 65504, INFINITY, -INFINITY, 0, 0x1p-23f,
-                              17,          19,          447,            464,  465,  -1000, INFINITY, -INFINITY, 0x1p-10f, 0x1.8p-9f};
+  static const float x[] = {1 + 0x1p-8f, 1 + 0x3p-8f, -(1 + 0x1p-8f + 0x1p-20f),
+                            2049,        2051,        65519,
+                            65520,       -65520,      0x1p-25f,
+                            0x3p-25f,    17,          19,
+                            447,         464,         465,
+                            -1000,       INFINITY,    -INFINITY,
+                            0x1p-10f,    0x1.8p-9f};
+  static const float bf16[] = {1,      1 + 0x1p-6f, -(1 + 0x1p-7f), 2048,      2048,     65536,    65536,
+                               -65536, 0x1p-25f,    0x3p-25f,       17,        19,       448,      464,
+                               464,    -1000,       INFINITY,       -INFINITY, 0x1p-10f, 0x1.8p-9f};
+  static const float f16[] = {1 + 0x1p-8f, 1 + 0x3p-8f, -(1 + 0x1p-8f), 2048,      2052,     65504,    INFINITY,
+                              -INFINITY,   0,           0x1p-23f,       17,        19,       447,      464,
+                              465,         -1000,       INFINITY,       -INFINITY, 0x1p-10f, 0x1.8p-9f};
   static const float f8[] = {1,  1,  -1,  448, 448, 448,  448, -448, 0, 0,
                              16, 20, 448, 448, 448, -448, 448, -448, 0, 0x1p-8f};
   enum { count = sizeof(x) / sizeof(x[0]) };
@@ -112,7 +120,8 @@ static void testRounding(void) {
         printf("  %s of %a: expected %a, but got %a\n", cases[c].entry, x[i], cases[c].expected[i], got[i]);
     }
     /* A result of f32 asked for in the narrow kind has the same bits. */
-    CHECK(!memcmp(getData(whole, cases[c].dtype), getData(array, cases[c].dtype), count * ssaDTypeGetSize(cases[c].dtype)));
+    CHECK(!memcmp(getData(whole, cases[c].dtype), getData(array, cases[c].dtype),
+                  count * ssaDTypeGetSize(cases[c].dtype)));
     ssaArrayDestroy(array);
   }
   ssaArrayDestroy(whole);
@@ -121,7 +130,8 @@ static void testRounding(void) {
   static const double d[] = {1 + 0x1p-40, 1e300, 1 + 0x1p-8 + 0x1p-40};
   SSAArray *doubles = pass("f64", SSA_DTYPE_F64, 3, d);
   CHECK(!memcmp(getData(doubles, SSA_DTYPE_F64), d, sizeof(d)));
-  CHECK(((const float *)getData(doubles, SSA_DTYPE_F32))[0] == 1 && isinf(((const float *)getData(doubles, SSA_DTYPE_F32))[1]));
+  CHECK(((const float *)getData(doubles, SSA_DTYPE_F32))[0] == 1 &&
+        isinf(((const float *)getData(doubles, SSA_DTYPE_F32))[1]));
   CHECK(((const uint16_t *)getData(doubles, SSA_DTYPE_BF16))[2] == 0x3f81);
   ssaArrayDestroy(doubles);
 }
@@ -193,10 +203,13 @@ static void testRefused(void) {
   CHECK(*(const uint16_t *)getData(array, SSA_DTYPE_F16) == quarter);
   FAILS(ssaArrayGetData(array, SSA_DTYPE_I32, &data), SSA_ERROR_USAGE, "expected a floating point kind");
   ssaArrayDestroy(array);
-  FAILS(refuse("i4", SSA_DTYPE_I8, 2, i4), SSA_ERROR_ARGUMENT, "argument 0 '%x' of @i4 has 8 at element 1, which does not fit 'i4'");
-  FAILS(refuse("bf16", SSA_DTYPE_F16, 1, x), SSA_ERROR_ARGUMENT, "has kind f16, but its type tensor<?xbf16> wants bf16 or f32");
+  FAILS(refuse("i4", SSA_DTYPE_I8, 2, i4), SSA_ERROR_ARGUMENT,
+        "argument 0 '%x' of @i4 has 8 at element 1, which does not fit 'i4'");
+  FAILS(refuse("bf16", SSA_DTYPE_F16, 1, x), SSA_ERROR_ARGUMENT,
+        "has kind f16, but its type tensor<?xbf16> wants bf16 or f32");
   FAILS(refuse("f64", SSA_DTYPE_F32, 1, x), SSA_ERROR_ARGUMENT, "has kind f32, but its type tensor<?xf64> wants f64");
-  FAILS(refuse("index", SSA_DTYPE_I8, 1, x), SSA_ERROR_ARGUMENT, "has kind i8, but its type tensor<?xindex> wants i64 or i32");
+  FAILS(refuse("index", SSA_DTYPE_I8, 1, x), SSA_ERROR_ARGUMENT,
+        "has kind i8, but its type tensor<?xindex> wants i64 or i32");
   FAILS(refuse("i64", SSA_DTYPE_I32, 1, x), SSA_ERROR_ARGUMENT, "has kind i32, but its type tensor<?xi64> wants i64");
   FAILS(refuse("i32", SSA_DTYPE_F32, 1, x), SSA_ERROR_ARGUMENT, "has kind f32, but its type tensor<?xi32> wants i32");
   SSAArrayView input = view(SSA_DTYPE_F32, 0, NULL, x);

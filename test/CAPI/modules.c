@@ -68,6 +68,24 @@ static void testSyntaxErrors(SSAContext *context) {
   ssaModuleDestroy(module);
 }
 
+/* Depth that could exhaust the stack is an error; what only looks deep is not. */
+static void testNesting(SSAContext *context) {
+  enum { count = 10000 };
+  static char deep[count + 100], flat[2 * count + 100];
+  SSAModule *module;
+  strcpy(deep, "module attributes {a = ");
+  memset(deep + strlen(deep), '[', count);
+  FAILS(ssaModuleParse(context, deep, strlen(deep), "deep.mlir", &module), SSA_ERROR_SYNTAX,
+        "deep.mlir:1:523: error: brackets are nested more than 500 deep");
+  CHECK(module == NULL);
+  strcpy(flat, "module attributes {a = \"\\\"");
+  memset(flat + strlen(flat), '<', count);
+  strcat(flat, "\"} {} // ");
+  memset(flat + strlen(flat), '(', count);
+  OK(ssaModuleParse(context, flat, strlen(flat), "flat.mlir", &module));
+  ssaModuleDestroy(module);
+}
+
 static void testVerifyErrors(SSAContext *context) {
   Log log = {0};
   SSAModule *module = parse(context, invalid);
@@ -177,6 +195,7 @@ int main(int argc, char **argv) {
   OK(ssaContextCreate(&context));
   testVersions();
   testSyntaxErrors(context);
+  testNesting(context);
   testVerifyErrors(context);
   testNotes(context);
   testFiles(context, argv[1]);

@@ -6,7 +6,8 @@
 #include <pthread.h>
 
 static const char *text =
-    "func.func @attend(%q: tensor<1x1x?x4xf32>, %k: tensor<1x1x?x4xf32>) -> (tensor<1x1x?x4xf32>, tensor<1x1x?xf32>) {\n"
+    "func.func @attend(%q: tensor<1x1x?x4xf32>, %k: tensor<1x1x?x4xf32>) -> (tensor<1x1x?x4xf32>, tensor<1x1x?xf32>) "
+    "{\n"
     "  %o, %lse = ssa.sparse_attend %q, %k, %k {mask = #ssa.mask<causal>}\n"
     "    : tensor<1x1x?x4xf32>, tensor<1x1x?x4xf32>, tensor<1x1x?x4xf32> -> tensor<1x1x?x4xf32>, tensor<1x1x?xf32>\n"
     "  return %o, %lse : tensor<1x1x?x4xf32>, tensor<1x1x?xf32>\n"

@@ -66,6 +66,15 @@ def C16_scores_differ_by_a_sum_of_small_terms():
 
 
 @case
+def C16_scores_are_rounded_to_f32():
+    """Scores that differ by less than f32 can hold tie, also when route and topk stand in one function."""
+    q, kc = np.ones((1, 1, 1, 2)), np.array([[1, 0], [1, 2.0**-30]]).reshape(1, 1, 2, 2)
+    s, chosen = run_route(q, kc, scale=1.0, k=1)
+    compare_exact("scores", s, np.ones((1, 1, 1, 2)))
+    compare_exact("list", chosen, np.zeros((1, 1, 1, 1)))
+
+
+@case
 def G1_head_dims():
     for D in (1, 8, 40, 64, 72, 100, 128, 192, 576):
         for elem in ("f32", "bf16", "f16"):

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "ssa/IR/SSA.h"
-#include "ssa/Reference/Interpreter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Verifier.h"
+#include "ssa/IR/SSA.h"
+#include "ssa/Reference/Interpreter.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -42,16 +42,18 @@ static OwningOpRef<ModuleOp> buildModule(MLIRContext *context) {
   Type rows = RankedTensorType::get({1, 1, dynamic, 2}, b.getF32Type());
   Type list = RankedTensorType::get({1, 1, dynamic, 2}, b.getI32Type());
   Type lse = RankedTensorType::get({1, 1, dynamic}, b.getF32Type());
-  Type selection = ssa::SelectionType::get(context, {1, 1, dynamic, 2}, /*keyBlock=*/2, /*queryBlock=*/1, /*sorted=*/false);
+  Type selection =
+      ssa::SelectionType::get(context, {1, 1, dynamic, 2}, /*keyBlock=*/2, /*queryBlock=*/1, /*sorted=*/false);
 
   auto function = func::FuncOp::create(b, "attend", b.getFunctionType({rows, rows, rows, list}, {rows, lse}));
   Block *body = function.addEntryBlock();
   b.setInsertionPointToStart(body);
   auto selected = ssa::FromIndicesOp::create(b, selection, body->getArgument(3));
   consumer::WidthOp::create(b, b.getIndexType(), selected);
-  auto attend = ssa::SparseAttendOp::create(b, rows, lse, body->getArgument(0), body->getArgument(1), body->getArgument(2),
-                                            /*tokens=*/Value(), ValueRange(selected), /*scale=*/FloatAttr(),
-                                            /*mask=*/ssa::MaskAttr(), /*blocks=*/ssa::BlocksAttr());
+  auto attend =
+      ssa::SparseAttendOp::create(b, rows, lse, body->getArgument(0), body->getArgument(1), body->getArgument(2),
+                                  /*tokens=*/Value(), ValueRange(selected), /*scale=*/FloatAttr(),
+                                  /*mask=*/ssa::MaskAttr(), /*blocks=*/ssa::BlocksAttr());
   func::ReturnOp::create(b, attend.getResults());
   return module;
 }

@@ -93,6 +93,11 @@ def matches(shown, output):
     return re.fullmatch(pattern, "".join(line.rstrip() + "\n" for line in output.rstrip().splitlines()))
 
 
+def shortened(output):
+    lines = [line[:200] for line in output.splitlines()]
+    return "\n".join(lines[:30] + ["[..]"] * (len(lines) > 30))
+
+
 class Runner:
     def __init__(self, folder):
         self.folder = folder
@@ -143,17 +148,17 @@ class Runner:
         if block.kind == "error":
             first = re.search(r"error: (.*)", output)
             if status == 0 or not first or first[1] != block.argument:
-                raise Fault(f"ssa-opt should refuse this block with\n  {block.argument}\nbut said\n{output}")
+                raise Fault(f"ssa-opt should refuse this block with\n  {block.argument}\nbut said\n{shortened(output)}")
         elif status:
-            raise Fault(f"ssa-opt refuses this block:\n{output}")
+            raise Fault(f"ssa-opt refuses this block:\n{shortened(output)}")
 
     def command(self, command, shown):
         self.count["commands"] += 1
         status, output = self.shell(command)
         if status and not any("error:" in line for line in shown):
-            raise Fault(f"'{command}' failed with {status}:\n{output}")
+            raise Fault(f"'{command}' failed with {status}:\n{shortened(output)}")
         if shown and not matches(shown, output):
-            raise Fault(f"'{command}' should print\n" + "\n".join(shown) + f"\nbut printed\n{output}")
+            raise Fault(f"'{command}' should print\n" + "\n".join(shown) + f"\nbut printed\n{shortened(output)}")
 
 
 def check(path):
@@ -183,7 +188,7 @@ def check(path):
                 report(number, f"link to {target}, which does not exist")
 
     summary = ", ".join(f"{count} {what}" for what, count in runner.count.items())
-    summary += f", {len(runner.left_out)} not run" + (f" ({'; '.join(runner.left_out)})" if runner.left_out else "")
+    summary += f", {len(runner.left_out)} not run" + (f" ({'; '.join(dict.fromkeys(runner.left_out))})" if runner.left_out else "")
     print(f"{name}: {summary}", flush=True)
     return faults
 

@@ -218,7 +218,7 @@ func.func @topk_c5_negative(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>) {
 // What counts is the f32: this one is 1.
 func.func @topk_c5_rounded(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>) {
   %0 = ssa.topk %s of %k {top_p = 1.00000001} : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
-  // expected-error @below {{expected 'top_p' to be in 0 .. 1, but got 1}}
+  // expected-error @below {{expected 'top_p' to be in 0 .. 1, but got 1.00000012}}
   %bad = ssa.topk %s of %k {top_p = 1.0000001} : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
   return
 }

@@ -24,7 +24,7 @@ def doubles(count, seed):
     """Values of all magnitudes, and those half way between neighbours."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal(count) * 10.0 ** rng.uniform(-50, 50, count)
-    ties = np.ldexp(rng.integers(-2**12, 2**12, count), rng.integers(-140, 120, count)).astype(np.float64)
+    ties = np.ldexp(rng.integers(-(2**12), 2**12, count), rng.integers(-140, 120, count)).astype(np.float64)
     return np.concatenate([x, ties, [0.0, -0.0, np.inf, -np.inf, np.nan, 448, 464, 464.1, 480, 1e30, -1e300]])
 
 
@@ -62,7 +62,11 @@ def selects():
     rng = np.random.default_rng(3)
     a, b = rng.standard_normal((2, 5, 130)).astype(np.float32)
     c = rng.random((5, 130)) < 0.5
-    compare_exact("tensor", apply("arith.select", [c, a, b], ["i1", "f32", "f32"], "f32", lambda f, o: f"{f[0]}, {o}"), np.where(c, a, b))
+    compare_exact(
+        "tensor",
+        apply("arith.select", [c, a, b], ["i1", "f32", "f32"], "f32", lambda f, o: f"{f[0]}, {o}"),
+        np.where(c, a, b),
+    )
     for one in (False, True):
         text = """func.func @f(%c: i1, %a: tensor<?x?xf32>, %b: tensor<?x?xf32>) -> tensor<?x?xf32> {
           %r = arith.select %c, %a, %b : tensor<?x?xf32>
@@ -73,25 +77,40 @@ def selects():
 
 @case
 def float_to_integer_saturates():
-    x = np.array([0.5, -0.5, 2.9, -2.9, 127.0, 128.0, -128.0, -129.0, 1e30, -1e30, np.inf, -np.inf, np.nan, 255.5, 256.0])
-    compare_exact("fptosi i8", apply("arith.fptosi", [x], ["f64"], "i8", to),
-                  [0, 0, 2, -2, 127, 127, -128, -128, 127, -128, 127, -128, 0, 127, 127])
-    compare_exact("fptoui i8", apply("arith.fptoui", [x], ["f64"], "i8", to).astype(np.uint8),
-                  [0, 0, 2, 0, 127, 128, 0, 0, 255, 0, 255, 0, 0, 255, 255])
-    compare_exact("fptosi i64", apply("arith.fptosi", [x], ["f64"], "i64", to)[8:12], [2**63 - 1, -2**63, 2**63 - 1, -2**63])
+    x = np.array(
+        [0.5, -0.5, 2.9, -2.9, 127.0, 128.0, -128.0, -129.0, 1e30, -1e30, np.inf, -np.inf, np.nan, 255.5, 256.0]
+    )
+    compare_exact(
+        "fptosi i8",
+        apply("arith.fptosi", [x], ["f64"], "i8", to),
+        [0, 0, 2, -2, 127, 127, -128, -128, 127, -128, 127, -128, 0, 127, 127],
+    )
+    compare_exact(
+        "fptoui i8",
+        apply("arith.fptoui", [x], ["f64"], "i8", to).astype(np.uint8),
+        [0, 0, 2, 0, 127, 128, 0, 0, 255, 0, 255, 0, 0, 255, 255],
+    )
+    compare_exact(
+        "fptosi i64", apply("arith.fptosi", [x], ["f64"], "i64", to)[8:12], [2**63 - 1, -(2**63), 2**63 - 1, -(2**63)]
+    )
 
 
 @case
 def shifts_out_of_range():
     a, n = np.array([-5, -5, -5, 5, 5], np.int32), np.array([31, 32, -1, 32, 100], np.int32)
-    for op, ref in (("shli", [-2**31, 0, 0, 0, 0]), ("shrui", [1, 0, 0, 0, 0]), ("shrsi", [-1, -1, -1, 0, 0])):
+    for op, ref in (("shli", [-(2**31), 0, 0, 0, 0]), ("shrui", [1, 0, 0, 0, 0]), ("shrsi", [-1, -1, -1, 0, 0])):
         compare_exact(op, apply(f"arith.{op}", [a, n], ["i32", "i32"], "i32"), ref)
 
 
 @case
 def division_overflow_wraps():
-    a, b = np.array([-2**31, -2**31, 7], np.int32), np.array([-1, 1, -1], np.int32)
-    for op, ref in (("divsi", [-2**31, -2**31, -7]), ("remsi", [0, 0, 0]), ("floordivsi", [-2**31, -2**31, -7]), ("ceildivsi", [-2**31, -2**31, -7])):
+    a, b = np.array([-(2**31), -(2**31), 7], np.int32), np.array([-1, 1, -1], np.int32)
+    for op, ref in (
+        ("divsi", [-(2**31), -(2**31), -7]),
+        ("remsi", [0, 0, 0]),
+        ("floordivsi", [-(2**31), -(2**31), -7]),
+        ("ceildivsi", [-(2**31), -(2**31), -7]),
+    ):
         compare_exact(op, apply(f"arith.{op}", [a, b], ["i32", "i32"], "i32"), ref)
 
 
@@ -99,7 +118,8 @@ def division_overflow_wraps():
 def math_without_folders():
     x, y, z = np.random.default_rng(4).standard_normal((3, 1000))
     compare_exact("fma", apply("math.fma", [x, y, np.zeros(1000)], ["f64"] * 3, "f64"), x * y)
-    text = """func.func @f(%a: tensor<?xf64>, %lo: tensor<?xf64>, %hi: tensor<?xf64>) -> (tensor<?xf64>, tensor<?xf64>, tensor<?xf64>) {
+    text = """func.func @f(%a: tensor<?xf64>, %lo: tensor<?xf64>, %hi: tensor<?xf64>)
+        -> (tensor<?xf64>, tensor<?xf64>, tensor<?xf64>) {
       %c = math.clampf %a to [%lo, %hi] : tensor<?xf64>
       %s, %t = math.sincos %a : tensor<?xf64>
       return %c, %s, %t : tensor<?xf64>, tensor<?xf64>, tensor<?xf64>
@@ -108,10 +128,21 @@ def math_without_folders():
     c, s, t = run(text, "f", [x, lo, hi], convert=False)
     compare_exact("clampf", c, np.clip(x, lo, hi))
     check(np.abs(s - np.sin(x)).max() < 1e-15 and np.abs(t - np.cos(x)).max() < 1e-15, "sincos")
-    base, power = np.array([2, -3, 0, 0, 1, -1, -1, 5, 7, 2], np.int32), np.array([10, 3, 0, 4, -7, -7, -8, -1, 40, 31], np.int32)
-    compare_exact("ipowi", apply("math.ipowi", [base, power], ["i32", "i32"], "i32"),
-                  [1024, -27, 1, 0, 1, -1, 1, 0, (7**40 + 2**31) % 2**32 - 2**31, -2**31])
-    got = apply("math.fpowi", [x, np.arange(1000, dtype=np.int32) % 7 - 3], ["f64", "i32"], "f64", lambda f, o: f"{f[0]}, {f[1]}")
+    base, power = np.array([2, -3, 0, 0, 1, -1, -1, 5, 7, 2], np.int32), np.array(
+        [10, 3, 0, 4, -7, -7, -8, -1, 40, 31], np.int32
+    )
+    compare_exact(
+        "ipowi",
+        apply("math.ipowi", [base, power], ["i32", "i32"], "i32"),
+        [1024, -27, 1, 0, 1, -1, 1, 0, (7**40 + 2**31) % 2**32 - 2**31, -(2**31)],
+    )
+    got = apply(
+        "math.fpowi",
+        [x, np.arange(1000, dtype=np.int32) % 7 - 3],
+        ["f64", "i32"],
+        "f64",
+        lambda f, o: f"{f[0]}, {f[1]}",
+    )
     check(np.allclose(got, x ** (np.arange(1000) % 7 - 3.0), rtol=1e-14, atol=0), "fpowi")
 
 
@@ -121,7 +152,11 @@ def narrow_bitcasts():
     got = apply("arith.bitcast", [x], ["f16"], "i16", to)
     compare_exact("f16", got.astype(np.int16), x.astype(np.float16).view(np.int16))
     compare_exact("i16", apply("arith.bitcast", [got], ["i16"], "f16", to), x)
-    compare_exact("bf16", apply("arith.bitcast", [got], ["i16"], "bf16", to), (got.astype(np.int64) << 16).astype(np.int32).view(np.float32))
+    compare_exact(
+        "bf16",
+        apply("arith.bitcast", [got], ["i16"], "bf16", to),
+        (got.astype(np.int64) << 16).astype(np.int32).view(np.float32),
+    )
 
 
 @case
@@ -134,8 +169,10 @@ def sizes():
 @case
 def shapes_must_agree():
     x = np.zeros((2, 3))
-    expect_error(lambda: apply("arith.addf", [x, np.zeros((2, 4))], ["f64", "f64"], "f64"),
-                 "'arith.addf' op operand 1 has shape 2x4, expected 2x3, the shape of operand 0")
+    expect_error(
+        lambda: apply("arith.addf", [x, np.zeros((2, 4))], ["f64", "f64"], "f64"),
+        "'arith.addf' op operand 1 has shape 2x4, expected 2x3, the shape of operand 0",
+    )
 
 
 @case
@@ -143,13 +180,21 @@ def division_by_zero():
     a, b = np.arange(3000, dtype=np.int32), np.arange(3000, dtype=np.int32)[::-1] // 5
     for op in "divsi divui remsi remui ceildivsi ceildivui floordivsi".split():
         # The first of several, whatever the threads do.
-        expect_error(lambda: apply(f"arith.{op}", [a, b], ["i32", "i32"], "i32"), f"'arith.{op}' op division of 2995 by zero")
+        expect_error(
+            lambda: apply(f"arith.{op}", [a, b], ["i32", "i32"], "i32"), f"'arith.{op}' op division of 2995 by zero"
+        )
 
 
 @case
 def not_evaluated():
-    text = "func.func @f(%a: tensor<4xf32>) -> tensor<4xbf16> {\n  %r = arith.truncf %a downward : tensor<4xf32> to tensor<4xbf16>\n  return %r : tensor<4xbf16>\n}"
-    expect_error(lambda: run(text, "f", [np.zeros(4)]), "'arith.truncf' op rounds in a way the interpreter does not know; it knows 'to_nearest_even'")
+    text = """func.func @f(%a: tensor<4xf32>) -> tensor<4xbf16> {
+      %r = arith.truncf %a downward : tensor<4xf32> to tensor<4xbf16>
+      return %r : tensor<4xbf16>
+    }"""
+    expect_error(
+        lambda: run(text, "f", [np.zeros(4)]),
+        "'arith.truncf' op rounds in a way the interpreter does not know; it knows 'to_nearest_even'",
+    )
 
 
 main()

@@ -7,8 +7,8 @@
 //   {"bundle": FILE, "device": 0, "calls": [{"entry": NAME, "stream": 0, "results": [null, {"pointer": ..}, ..],
 //    "arguments": [{"pointer": P, "dtype": "f32", "shape": [..], "strides": [..]}, 3, {"float": 0.5}, ..]}, ..]}
 //
-// Prints one line for each call, or for the batch if its bundle cannot be loaded: "ok" and the pointers of the results, or
-// "error: " and the message.
+// Prints one line for each call, or for the batch if its bundle cannot be loaded: "ok" and the pointers of the results,
+// or "error: " and the message.
 //
 //===----------------------------------------------------------------------===//
 
@@ -105,8 +105,8 @@ static Expected<std::string> run(const llvm::json::Object &json) {
   if (!program)
     return program.takeError();
   std::string lines;
-  auto record = reinterpret_cast<void (*)(const char *)>(
-      llvm::sys::DynamicLibrary::SearchForAddressOfSymbol("fakeRecord"));
+  auto record =
+      reinterpret_cast<void (*)(const char *)>(llvm::sys::DynamicLibrary::SearchForAddressOfSymbol("fakeRecord"));
   for (const llvm::json::Value &call : *json.getArray("calls")) {
     if (record)
       record("call");

@@ -1,3 +1,5 @@
+// REQUIRES: plugin
+
 // Stock mlir-opt reads the dialect and runs the pipelines.
 // RUN: mlir-opt %s --load-dialect-plugin=%build/lib/libSSAPlugin.so | FileCheck %s --check-prefix=READ
 // RUN: mlir-opt %s --load-dialect-plugin=%build/lib/libSSAPlugin.so --load-pass-plugin=%build/lib/libSSAPlugin.so \

@@ -50,6 +50,7 @@ std::optional<LogicalResult> ssa::runEmission(llvm::StringRef input, llvm::Strin
   TimingScope timing = timingManager.getRootScope();
 
   MLIRContext context(registry);
+  context.printOpOnDiagnostic(false); // what an error points at is enough
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(file), SMLoc());
   SourceMgrDiagnosticHandler diagnostics(sources, &context);

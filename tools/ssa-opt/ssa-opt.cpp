@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "../Help.h"
 #include "Emit.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "ssa/InitAll.h"
 #include "ssa/Version.h"
-#include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -31,7 +32,8 @@ Compiling
 
 Pipelines
   --ssa-optimize                local folds, common subexpressions, sizes from arguments
-  --ssa-to-kernels              kernels for the module's target, and functions that launch them
+  --ssa-to-kernels              kernels for the module's target, and what launches them
+  --ssa-kernels-to-nvvm         these kernels in the dialects of LLVM and NVVM
   --pass-pipeline='builtin.module(canonicalize,cse)'
                                 several passes, in this order
   --canonicalize, --cse         any pass by its name, those of MLIR too
@@ -56,22 +58,8 @@ More
 To run a pattern: ssa-run --help
 )";
 
-/// MLIR's own help lists a thousand lines; a newcomer wants the few that matter here. True if this was all to do.
-static bool printHelp(int argc, char **argv) {
-  static char help[] = "--help";
-  for (char *&arg : MutableArrayRef(argv + 1, argc - 1)) {
-    if (StringRef(arg) == "--help" || StringRef(arg) == "-help" || StringRef(arg) == "-h") {
-      llvm::outs() << helpText;
-      return true;
-    }
-    if (StringRef(arg) == "--help-all" || StringRef(arg) == "-help-all")
-      arg = help;
-  }
-  return false;
-}
-
 int main(int argc, char **argv) {
-  if (printHelp(argc, argv))
+  if (ssa::printHelp(argc, argv, helpText))
     return 0;
   llvm::InitLLVM init(argc, argv);
   llvm::cl::SetVersionPrinter(

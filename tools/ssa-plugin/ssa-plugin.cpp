@@ -7,10 +7,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ssa/InitAll.h"
-#include "ssa/Version.h"
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"
+#include "ssa/InitAll.h"
+#include "ssa/Version.h"
 
 extern "C" LLVM_ATTRIBUTE_VISIBILITY_DEFAULT mlir::DialectPluginLibraryInfo mlirGetDialectPluginInfo() {
   return {MLIR_PLUGIN_API_VERSION, "SSA", SSA_VERSION_STRING,

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "ssa/IR/SSA.h"
-#include "ssa/InitAll.h"
+#include "../Help.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Reducer/ReductionPatternInterface.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
+#include "ssa/IR/SSA.h"
+#include "ssa/InitAll.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -75,9 +76,10 @@ struct ReplaceOp : RewritePattern {
     if (failed(reifyResultShapes(rewriter, op, sizes)))
       return failure();
     SmallVector<Value> values;
-    for (auto [result, resultSizes] : llvm::zip_equal(op->getResults(), sizes)) {
+    for (OpResult result : op->getResults()) {
       auto same = llvm::find_if(op->getOperands(), [&](Value v) { return v.getType() == result.getType(); });
-      values.push_back(same != op->operand_end() ? *same : makeEmpty(rewriter, result, resultSizes));
+      values.push_back(same != op->operand_end() ? *same
+                                                 : makeEmpty(rewriter, result, sizes[result.getResultNumber()]));
     }
     rewriter.replaceOp(op, values);
     return success();
@@ -86,7 +88,9 @@ struct ReplaceOp : RewritePattern {
 
 struct SSAReductionInterface : DialectReductionPatternInterface {
   explicit SSAReductionInterface(Dialect *dialect) : DialectReductionPatternInterface(dialect) {}
-  void populateReductionPatterns(RewritePatternSet &patterns) const final { patterns.add<ReplaceOp>(patterns.getContext()); }
+  void populateReductionPatterns(RewritePatternSet &patterns) const final {
+    patterns.add<ReplaceOp>(patterns.getContext());
+  }
 };
 } // namespace
 
@@ -95,15 +99,8 @@ struct SSAReductionInterface : DialectReductionPatternInterface {
 //===----------------------------------------------------------------------===//
 
 int main(int argc, char **argv) {
-  static char help[] = "--help";
-  for (char *&arg : MutableArrayRef(argv + 1, argc - 1)) {
-    if (StringRef(arg) == "--help" || StringRef(arg) == "-help" || StringRef(arg) == "-h") {
-      llvm::outs() << helpText;
-      return 0;
-    }
-    if (StringRef(arg) == "--help-all" || StringRef(arg) == "-help-all")
-      arg = help;
-  }
+  if (ssa::printHelp(argc, argv, helpText))
+    return 0;
   DialectRegistry registry;
   ssa::registerAllDialects(registry);
   registry.addExtension(+[](MLIRContext *context, ssa::SSADialect *dialect) {
@@ -112,5 +109,11 @@ int main(int argc, char **argv) {
   });
   ssa::registerAllPasses();
   MLIRContext context(registry);
-  return failed(mlirReduceMain(argc, argv, context));
+  if (succeeded(mlirReduceMain(argc, argv, context)))
+    return 0;
+  // A script that does not find the fault makes the passes fail without a word.
+  llvm::errs()
+      << "ssa-reduce: nothing was reduced; if no message tells why, the script does not exit with 1 for the file "
+         "itself (see --help)\n";
+  return 1;
 }

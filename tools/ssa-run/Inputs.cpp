@@ -77,8 +77,9 @@ static Imported fill(Tensor tensor, llvm::function_ref<double(int64_t)> value) {
   result.tensor = std::move(tensor);
   Rounding rounding = result.tensor.isFloat() ? Rounding(result.tensor.getElementType()) : Rounding();
   for (int64_t i = 0; i < result.tensor.getNumElements(); ++i) {
-    result.numOverflows += rounding.overflows(value(i));
-    result.tensor.setFloat(i, value(i));
+    double x = value(i);
+    result.numOverflows += rounding.overflows(x);
+    result.tensor.setFloat(i, x);
   }
   return result;
 }

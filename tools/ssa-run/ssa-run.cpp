@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Cuda.h"
 #include "Inputs.h"
+#include "Options.h"
 #include "Report.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -12,7 +14,6 @@
 #include "ssa/Reference/Interpreter.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
@@ -22,20 +23,20 @@
 
 using namespace mlir;
 using namespace mlir::ssa::reference;
-namespace cl = llvm::cl;
 namespace fs = llvm::sys::fs;
 
 static constexpr llvm::StringLiteral helpText = R"(ssa-run: run a function that is written in the ssa dialect
 
 usage: ssa-run FILE [--entry=NAME] [--in INPUT,INPUT,..] [--out FILE.npy,..] [--print]
 
-  FILE             the pattern, text or bytecode; '-' is standard input
+  FILE             the pattern, text or bytecode, or a bundle (see ssa-opt --emit=bundle); '-' is standard input
   --entry=NAME     the function to run; the only public one if left out
   --in INPUT,..    one input per argument, in order; --in may repeat
   --out FILE,..    one .npy file per result, in order; --out may repeat
   --print          print a line for each input and result; so does leaving out --out
   --time           print where the time went, to standard error
-  --device=cpu     where to run
+  --device=DEVICE  where to run: cpu, which is the default, or an NVIDIA GPU: cuda, or cuda:N for the one of that number. A
+                   pattern is compiled for it first. The environment variable SSA_LIBCUDA may name the driver's library
   --cores=N        the most cores to use; all if left out
 
 An INPUT is
@@ -56,19 +57,8 @@ Random numbers are the same everywhere. Element i of seed s is, with mix the fin
 u(j) = (mix(mix(s) + (j + 1) * 0x9e3779b97f4a7c15) >> 11) / 2^53: uniform u(i), randn sqrt(-2 log(1 - u(2i))) cos(2 pi u(2i + 1)).
 )";
 
-static cl::OptionCategory category("ssa-run options");
-static cl::opt<std::string> inputFile(cl::Positional, cl::desc("FILE"), cl::cat(category));
-static cl::opt<std::string> entryName("entry", cl::desc("the function to run"), cl::cat(category));
-static cl::list<std::string> inputSpecs("in", cl::CommaSeparated, cl::desc("the inputs"), cl::cat(category));
-static cl::list<std::string> outputFiles("out", cl::CommaSeparated, cl::desc("the files of the results"),
-                                         cl::cat(category));
-static cl::opt<bool> printValues("print", cl::desc("print inputs and results"), cl::cat(category));
-static cl::opt<bool> printTimes("time", cl::desc("print where the time went"), cl::cat(category));
-static cl::opt<std::string> deviceName("device", cl::init("cpu"), cl::desc("where to run"), cl::cat(category));
-
-static cl::opt<unsigned> numCores("cores", cl::desc("the most cores to use"), cl::cat(category));
-static cl::opt<double> progressAfter("progress-after", cl::init(2), cl::Hidden,
-                                     cl::desc("seconds after which progress is shown"), cl::cat(category));
+/// The command line.
+static Options options;
 
 static LogicalResult emitError(const Twine &message) {
   llvm::errs() << "error: " << message << "\n";
@@ -90,19 +80,19 @@ static FunctionOpInterface findEntry(ModuleOp module) {
     if (function.isExternal())
       continue;
     functions.push_back(function);
-    if (entryName.empty() ? function.isPublic() : function.getName() == entryName)
+    if (options.entry.empty() ? function.isPublic() : function.getName() == options.entry)
       candidates.push_back(function);
   }
   if (candidates.size() == 1)
     return candidates.front();
   if (functions.empty())
-    (void)emitError("'" + inputFile + "' has no function to run");
-  else if (!entryName.empty())
-    (void)emitError("'" + inputFile + "' has no function @" + entryName + "; it has " + listNames(functions));
+    (void)emitError("'" + options.file + "' has no function to run");
+  else if (!options.entry.empty())
+    (void)emitError("'" + options.file + "' has no function @" + options.entry + "; it has " + listNames(functions));
   else if (candidates.empty())
-    (void)emitError("'" + inputFile + "' has no public function; choose one with --entry: " + listNames(functions));
+    (void)emitError("'" + options.file + "' has no public function; choose one with --entry: " + listNames(functions));
   else
-    (void)emitError("'" + inputFile +
+    (void)emitError("'" + options.file +
                     "' has several public functions; choose one with --entry: " + listNames(candidates));
   return nullptr;
 }
@@ -113,12 +103,12 @@ static std::string count(size_t n, StringRef noun) {
 
 static LogicalResult checkCounts(FunctionOpInterface entry) {
   std::string name = "@" + entry.getName().str();
-  if (inputSpecs.size() != entry.getNumArguments())
+  if (options.inputs.size() != entry.getNumArguments())
     return emitError(name + " takes " + count(entry.getNumArguments(), "input") + ", but --in gives " +
-                     Twine(inputSpecs.size()) + ": " + describeSignature(entry));
-  if (!outputFiles.empty() && outputFiles.size() != entry.getNumResults())
+                     Twine(options.inputs.size()) + ": " + describeSignature(entry));
+  if (!options.outputs.empty() && options.outputs.size() != entry.getNumResults())
     return emitError(name + " gives " + count(entry.getNumResults(), "result") + ", but --out takes " +
-                     Twine(outputFiles.size()) + ": " + describeSignature(entry));
+                     Twine(options.outputs.size()) + ": " + describeSignature(entry));
   return success();
 }
 
@@ -129,7 +119,8 @@ static LogicalResult checkCounts(FunctionOpInterface entry) {
 /// "input 1 '%k' (k.npy)".
 static std::string describeInput(FunctionOpInterface entry, unsigned number) {
   std::string name = getArgumentName(entry, number);
-  return "input " + std::to_string(number) + (name.empty() ? "" : " '" + name + "'") + " (" + inputSpecs[number] + ")";
+  return "input " + std::to_string(number) + (name.empty() ? "" : " '" + name + "'") + " (" + options.inputs[number] +
+         ")";
 }
 
 static FailureOr<SmallVector<Tensor>> makeInputs(FunctionOpInterface entry) {
@@ -141,7 +132,7 @@ static FailureOr<SmallVector<Tensor>> makeInputs(FunctionOpInterface entry) {
       inputs.emplace_back();
       continue;
     }
-    llvm::Expected<Imported> input = makeInput(inputSpecs[i], i, elementType);
+    llvm::Expected<Imported> input = makeInput(options.inputs[i], i, elementType);
     if (!input)
       return emitError(describeInput(entry, i) + " " + llvm::toString(input.takeError()));
     if (input->numOverflows) {
@@ -158,7 +149,7 @@ static FailureOr<SmallVector<Tensor>> makeInputs(FunctionOpInterface entry) {
 static LogicalResult writeResults(ArrayRef<Tensor> results) {
   std::vector<fs::TempFile> files;
   LogicalResult done = success();
-  for (auto [path, tensor] : llvm::zip(outputFiles, results)) {
+  for (auto [path, tensor] : llvm::zip(options.outputs, results)) {
     llvm::Expected<fs::TempFile> file = fs::TempFile::create(path + ".%%%%%%%%", 0666);
     if (!file) {
       done = emitError("cannot write '" + path + "': " + llvm::toString(file.takeError()));
@@ -175,9 +166,9 @@ static LogicalResult writeResults(ArrayRef<Tensor> results) {
     }
   }
   for (auto [i, file] : llvm::enumerate(files)) {
-    llvm::Error error = succeeded(done) ? file.keep(outputFiles[i]) : file.discard();
+    llvm::Error error = succeeded(done) ? file.keep(options.outputs[i]) : file.discard();
     if (error)
-      done = emitError("cannot write '" + outputFiles[i] + "': " + llvm::toString(std::move(error)));
+      done = emitError("cannot write '" + options.outputs[i] + "': " + llvm::toString(std::move(error)));
   }
   return done;
 }
@@ -185,7 +176,7 @@ static LogicalResult writeResults(ArrayRef<Tensor> results) {
 /// Catches what would be found only after a long evaluation.
 static LogicalResult checkOutputs() {
   llvm::StringSet<> seen;
-  for (const std::string &path : outputFiles) {
+  for (const std::string &path : options.outputs) {
     if (path.empty())
       return emitError("--out has an empty file name");
     if (!seen.insert(path).second)
@@ -204,13 +195,32 @@ static LogicalResult checkOutputs() {
 // Main
 //===----------------------------------------------------------------------===//
 
-static LogicalResult run(FunctionOpInterface entry) {
+/// Evaluates the entry here.
+static FailureOr<SmallVector<Tensor>> interpret(FunctionOpInterface entry, ArrayRef<Tensor> inputs, TimeTable &times) {
+  InterpreterOptions settings;
+  ProgressLine progress(options.progressAfter);
+  settings.progress = [&](StringRef opName, double fraction) { progress.update(opName, fraction); };
+  if (options.time)
+    settings.finished = [&](StringRef opName, double seconds) { times.add(opName, seconds); };
+  return evaluate(entry, inputs, settings);
+}
+
+static FailureOr<SmallVector<Tensor>> runOnGPU(FunctionOpInterface entry, ArrayRef<Tensor> inputs,
+                                               CudaProgram &program) {
+  llvm::Expected<SmallVector<Tensor>> results = program.run(entry.getName(), inputs, entry.getResultTypes());
+  if (!results)
+    return emitError("device '" + options.device + "': " + llvm::toString(results.takeError()));
+  return std::move(*results);
+}
+
+/// Runs the entry on a GPU if `program` is not null.
+static LogicalResult run(FunctionOpInterface entry, CudaProgram *program, TimeTable &times) {
   if (failed(checkCounts(entry)) || failed(checkOutputs()))
     return failure();
   FailureOr<SmallVector<Tensor>> inputs = makeInputs(entry);
   if (failed(inputs))
     return failure();
-  bool print = printValues || outputFiles.empty();
+  bool print = options.print || options.outputs.empty();
   for (unsigned i = 0; print && i < inputs->size(); ++i) {
     if (!(*inputs)[i])
       continue;
@@ -220,17 +230,11 @@ static LogicalResult run(FunctionOpInterface entry) {
   }
   llvm::outs().flush();
 
-  InterpreterOptions options;
-  ProgressLine progress(progressAfter);
-  TimeTable times;
-  options.progress = [&](StringRef opName, double fraction) { progress.update(opName, fraction); };
-  if (printTimes)
-    options.finished = [&](StringRef opName, double seconds) { times.add(opName, seconds); };
-  FailureOr<SmallVector<Tensor>> results = evaluate(entry, *inputs, options);
-  progress.clear();
+  FailureOr<SmallVector<Tensor>> results =
+      program ? runOnGPU(entry, *inputs, *program) : interpret(entry, *inputs, times);
   if (failed(results))
     return failure();
-  if (printTimes)
+  if (options.time)
     times.print(llvm::errs());
   if (failed(writeResults(*results)))
     return failure();
@@ -246,54 +250,86 @@ static OwningOpRef<ModuleOp> parseSafely(const llvm::SourceMgr &sourceMgr, MLIRC
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext recovery;
   if (!recovery.RunSafely([&] { module = parseNamed(sourceMgr, ParserConfig(&context)); })) {
-    (void)emitError("'" + inputFile + "' is not valid: MLIR's own parser crashed on it");
+    (void)emitError("'" + options.file + "' is not valid: MLIR's own parser crashed on it");
     std::_Exit(1);
   }
   llvm::CrashRecoveryContext::Disable();
   return module;
 }
 
-static LogicalResult runFile() {
-  if (deviceName != "cpu")
-    return emitError("device '" + deviceName + "' is not available in this build; available: cpu");
-  if (inputFile.empty())
-    return emitError("there is no FILE to run; see ssa-run --help");
-  auto file = llvm::MemoryBuffer::getFileOrSTDIN(inputFile);
-  if (!file)
-    return emitError("cannot read '" + inputFile + "': " + file.getError().message());
-  llvm::SourceMgr sourceMgr;
-  sourceMgr.AddNewSourceBuffer(std::move(*file), SMLoc());
-  DialectRegistry registry;
-  ssa::registerAllDialects(registry);
-  llvm::DefaultThreadPool pool(llvm::hardware_concurrency(numCores));
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  if (numCores != 1)
-    context.setThreadPool(pool);
-  context.printOpOnDiagnostic(false);
-  SourceMgrDiagnosticHandler handler(sourceMgr, &context);
+/// The number of the GPU that --device names; nullopt for the CPU.
+static FailureOr<std::optional<unsigned>> getGPU() {
+  StringRef name = options.device;
+  unsigned number = 0;
+  if (name == "cpu")
+    return std::optional<unsigned>();
+  if (name.consume_front("cuda") && (name.empty() || (name.consume_front(":") && !name.getAsInteger(10, number))))
+    return std::optional(number);
+  return emitError("device '" + options.device + "' is not known; there are cpu, cuda and cuda:N");
+}
+
+/// Runs what is in the file. `gpu` is the number of the GPU, if it is to run on one.
+static LogicalResult runFile(const llvm::SourceMgr &sourceMgr, MLIRContext &context, std::optional<unsigned> gpu) {
+  TimeTable times;
+  CudaProgram::Finished finished;
+  if (options.time)
+    finished = [&](StringRef step, double seconds) { times.add(step, seconds); };
+  auto refuse = [](llvm::Error error) {
+    std::string message = llvm::toString(std::move(error));
+    return message.empty() ? failure() : emitError("device '" + options.device + "': " + message);
+  };
+  StringRef text = sourceMgr.getMemoryBuffer(sourceMgr.getMainFileID())->getBuffer();
+  if (isBundle(text)) {
+    if (!gpu)
+      return emitError("'" + options.file + "' is a bundle, which runs on a GPU only; use --device=cuda");
+    llvm::Expected<std::unique_ptr<CudaProgram>> program = CudaProgram::loadBundle(*gpu, text, options.file, finished);
+    if (!program)
+      return refuse(program.takeError());
+    OwningOpRef<ModuleOp> module = (*program)->makeSignatures(&context);
+    FunctionOpInterface entry = findEntry(*module);
+    return entry ? run(entry, program->get(), times) : failure();
+  }
   OwningOpRef<ModuleOp> module = parseSafely(sourceMgr, context);
   if (!module)
     return failure();
   FunctionOpInterface entry = findEntry(*module);
-  return entry ? run(entry) : failure();
+  if (!entry || !gpu)
+    return entry ? run(entry, nullptr, times) : failure();
+  llvm::Expected<std::unique_ptr<CudaProgram>> program = CudaProgram::compile(*gpu, *module, options.file, finished);
+  return program ? run(entry, program->get(), times) : refuse(program.takeError());
+}
+
+static LogicalResult runFile() {
+  FailureOr<std::optional<unsigned>> gpu = getGPU();
+  if (failed(gpu))
+    return failure();
+  if (options.file.empty())
+    return emitError("there is no FILE to run; see ssa-run --help");
+  auto file = llvm::MemoryBuffer::getFileOrSTDIN(options.file);
+  if (!file)
+    return emitError("cannot read '" + options.file + "': " + file.getError().message());
+  llvm::SourceMgr sourceMgr;
+  sourceMgr.AddNewSourceBuffer(std::move(*file), SMLoc());
+  DialectRegistry registry;
+  ssa::registerAllDialects(registry);
+  llvm::DefaultThreadPool pool(llvm::hardware_concurrency(options.numCores));
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  if (options.numCores != 1)
+    context.setThreadPool(pool);
+  context.printOpOnDiagnostic(false);
+  SourceMgrDiagnosticHandler handler(sourceMgr, &context);
+  return runFile(sourceMgr, context, *gpu);
 }
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  for (int i = 1; i < argc; ++i)
-    if (llvm::is_contained({"--help", "-help", "-h"}, StringRef(argv[i]))) {
-      llvm::outs() << helpText;
-      return 0;
-    }
-  cl::HideUnrelatedOptions(category);
-  std::string message;
-  llvm::raw_string_ostream errors(message);
-  if (!cl::ParseCommandLineOptions(argc, argv, "", &errors)) {
-    // One line: the first of what may be several, without the path of the tool and its advice.
-    StringRef line = StringRef(message).split('\n').first;
-    line = line.substr(line.find(": ") == StringRef::npos ? 0 : line.find(": ") + 2);
-    (void)emitError(line.split("Try: ").first.rtrim(" .") + "; see ssa-run --help");
-    return 1;
+  llvm::Expected<Options> parsed = Options::parse(ArrayRef<const char *>(argv + 1, argc - 1));
+  if (!parsed)
+    return failed(emitError(llvm::toString(parsed.takeError())));
+  options = std::move(*parsed);
+  if (options.help) {
+    llvm::outs() << helpText;
+    return 0;
   }
   return failed(runFile());
 }

@@ -147,4 +147,34 @@ def SSA_NormalizationAttr : EnumAttr<SSA_Dialect, SSA_Normalization, "normalizat
 def SSA_VisibilityAttr : EnumAttr<SSA_Dialect, SSA_Visibility, "visibility">;
 def SSA_GateAttr : EnumAttr<SSA_Dialect, SSA_Gate, "gate">;
 
+def SSA_Instruction : SSA_Enum<"Instruction", "instructions for matrix products",
+    [I32EnumAttrCase<"mma_sync", 0>, I32EnumAttrCase<"wgmma", 1>]>;
+
+def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
+  let mnemonic = "schedule";
+  let summary = "how the kernel of an attention op is built";
+  let description = [{
+    A decision of `ssa-select-schedule`, or one written by hand as the attribute `ssa.schedule` of an op, which no pass overrides.
+
+    - `instruction`: `mma_sync`, or `wgmma`, which needs a target that has it.
+    - `tile_rows`: rows of a tile, (query, head) pairs that share a list: a multiple of 16 up to 256, of 64 with `wgmma`.
+    - `tile_keys`: keys of a step, a multiple of 16 up to 256.
+    - `stages`: steps whose keys are in shared memory at a time, 2 to 8.
+
+    Example: `#ssa.schedule<instruction = wgmma, tile_rows = 128, tile_keys = 64, stages = 2>`.
+  }];
+  let parameters = (ins EnumParameter<SSA_Instruction>:$instruction, "int64_t":$tile_rows, "int64_t":$tile_keys, "int64_t":$stages);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The attribute of ops that holds a schedule.
+    static StringRef attrName() { return "ssa.schedule"; }
+    /// The schedule of `op`, null if it has none.
+    static ScheduleAttr of(Operation *op) { return op->getAttrOfType<ScheduleAttr>(attrName()); }
+    int64_t getWarps() const { return getTileRows() / 16; }
+    /// Shared memory that attention of these head dims takes.
+    int64_t getSharedBytes(int64_t dim, int64_t valueDim) const;
+  }];
+}
+
 #endif // SSA_ATTRS_TD

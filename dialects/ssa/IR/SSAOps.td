@@ -39,8 +39,14 @@ class SSA_Op<string mnemonic, list<Trait> traits = []>
     : Op<SSA_Dialect, mnemonic, !listconcat(traits, [
         SSA_StrictAttributes,
         DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>,
-        DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>])> {
+        DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes", "reifyDimOfResult"]>])> {
   let hasVerifier = 1;
+  // Asking for a dimension that does not exist is undefined behaviour of who asks, not an error.
+  let extraClassDefinition = [{
+    ::mlir::FailureOr<::mlir::OpFoldResult> $cppClass::reifyDimOfResult(::mlir::OpBuilder &builder, int result, int dim) {
+      return reifyExistingDim(*this, builder, result, dim);
+    }
+  }];
 }
 // The printed dictionary is the same on every op: see Dict in SSAAssembly.h.
 class SSA_I64<string default> : DefaultValuedAttr<I64Attr, default>;
@@ -100,7 +106,7 @@ def SSA_RouteOp : SSA_Op<"route", [AttrSizedOperandSegments, NoMemoryEffect]> {
     Block `j` is visible to a query at position `p` iff the mask allows it and, unless `visible = partial`, a causal mask does not
     put the block's unclipped end after `p`. Invisible blocks are `-inf` after everything else; a softmax row with none visible
     is all `-inf`; a visible NaN or `+inf` makes a softmax row NaN. With `query_block > 1` a row of `query` stands for a block of
-    the queries of `for`, at the position of the last one. `of` gives the tokens that the rows of `key` stand for.
+    the queries of `for`: the mask allows what it allows to one of them, completeness is judged at the last one, where the row stands. `of` gives the tokens that the rows of `key` stand for.
 
     `within`: row `m` scores only the blocks of list `m*query_block / query_block(within)`, in the list's order; slots of padding,
     past the end or invisible are `-inf`.

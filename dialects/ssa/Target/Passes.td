@@ -42,11 +42,19 @@ def SSANVPTXPreparePass : Pass<"ssa-nvptx-prepare", "::mlir::gpu::GPUModuleOp"> 
     - `vector.load` and `vector.store` without `alignment` get the largest power of two that divides the size of the vector, at
       most 16. Kernels that cannot promise it write a smaller one.
     - `memref.assume_alignment` of an argument becomes `llvm.align`.
-    - `vector.transfer_read` and `transfer_write` become loads and stores.
+    - Ops of `vector` for which LLVM has no counterpart are taken apart; views of buffers, `affine` and divisions that round up or
+      down become arithmetic.
     - Tensor map arguments become 128 bytes by value.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
-                           "::mlir::vector::VectorDialect"];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+}
+
+def SSANVPTXConvertPass : Pass<"ssa-nvptx-convert", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "from 'gpu', 'nvgpu', 'memref', 'vector', 'arith', 'cf' to 'nvvm' and 'llvm'";
+  let description = [{
+    Kernels take buffers as pointer, aligned pointer, offset, sizes and strides, all of 64 bits, and `index` is 64 bits wide.
+  }];
 }
 
 def SSANVPTXFinishPass : Pass<"ssa-nvptx-finish", "::mlir::gpu::GPUModuleOp"> {

@@ -18,4 +18,38 @@ def SSAAttachTargetPass : Pass<"ssa-attach-target", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::ssa::SSADialect"];
 }
 
+def SSAFusePass : Pass<"ssa-fuse", "::mlir::ModuleOp"> {
+  let summary = "turn chains of ops into one op";
+  let description = [{
+    Input: any module. Output: attention to keys and values that were gathered at the list it is given attends to the sources of the
+    gathers instead. The gathers are erased if nothing else reads them. Declines, with a remark, where the gathered rows come from elsewhere.
+  }];
+}
+
+def SSASelectSchedulePass : Pass<"ssa-select-schedule", "::mlir::ModuleOp"> {
+  let summary = "decide how the kernels of attention ops are built";
+  let description = [{
+    Input: a module that has a target. Output: every `ssa.sparse_attend` has the attribute `ssa.schedule`. One that is written
+    already is kept. All are checked against the target: a schedule that needs what it has not is an error that names the limit.
+  }];
+}
+
+def SSASortSelectionPass : Pass<"ssa-sort-selection", "::mlir::ModuleOp"> {
+  let summary = "make selections ascending and free of repeats";
+  let description = [{
+    Input: any module. Output: every selection read by `ssa.sparse_attend` is typed `sorted`; where its producer does not
+    give that, `ssa.sort` is inserted. Gathered keys lie in the order of their list and are left alone.
+  }];
+  let statistics = [Statistic<"numSorted", "num-sorted", "ssa.sort ops inserted">];
+}
+
+def SSAMergeKernelsPass : Pass<"ssa-merge-kernels", "::mlir::ModuleOp"> {
+  let summary = "keep one of kernels that are the same";
+  let description = [{
+    Functions that share a part of a pattern become kernels of their own each. Kernels that differ in their name alone become one, and
+    launches of the others launch that.
+  }];
+  let statistics = [Statistic<"numMerged", "num-merged", "kernels left out">];
+}
+
 #endif // SSA_TRANSFORMS_PASSES_TD

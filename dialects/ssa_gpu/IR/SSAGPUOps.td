@@ -117,6 +117,15 @@ def SSAGPU_SlotOp : SSAGPU_Op<"slot", [Pure]> {
   let hasVerifier = 1;
 }
 
+def SSAGPU_ColumnsOp : SSAGPU_Op<"columns", [Pure]> {
+  let summary = "some columns of a tile, as a tile";
+  let description = "They begin at column `first`, a multiple of 64: `%p = ssa_gpu.columns %t {first = 64 : i64} : !ssa_gpu.shared<64x192xf16> -> !ssa_gpu.shared<64x128xf16>`";
+  let arguments = (ins SSAGPU_SharedType:$tile, I64Attr:$first);
+  let results = (outs SSAGPU_SharedType:$part);
+  let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($part)";
+  let hasVerifier = 1;
+}
+
 def SSAGPU_CopyRowsOp : SSAGPU_RegionOp<"copy_rows", []> {
   let summary = "gather rows of a buffer into a tile, asynchronously";
   let description = [{
@@ -126,6 +135,32 @@ def SSAGPU_CopyRowsOp : SSAGPU_RegionOp<"copy_rows", []> {
   }];
   let arguments = (ins AnyMemRef:$source, SSAGPU_SharedType:$tile, I64Attr:$columns, I64Attr:$width);
   let assemblyFormat = "$source `to` $tile $body attr-dict `:` type($source) `,` type($tile)";
+}
+
+def SSAGPU_ConvertRowsOp : SSAGPU_RegionOp<"convert_rows", []> {
+  let summary = "gather rows of a buffer into a tile through registers, converted to the tile's element type";
+  let description = [{
+    As `copy_rows`, but done when the op is, for this thread; others see it after a `barrier` or `wait_copies`. The source has elements of 8 bits, each of
+    which is exact in the tile's type.
+  }];
+  let arguments = (ins AnyMemRef:$source, SSAGPU_SharedType:$tile, I64Attr:$columns, I64Attr:$width);
+  let assemblyFormat = "$source `to` $tile $body attr-dict `:` type($source) `,` type($tile)";
+}
+
+def SSAGPU_OrderOp : SSAGPU_Op<"order"> {
+  let summary = "exchange values of two tiles in shared memory: the smaller to the first, the larger to the second";
+  let description = "NaN goes to both. Seen by other threads after a `barrier` or `wait_copies`.";
+  let arguments = (ins SSAGPU_SharedType:$low, SSAGPU_SharedType:$high);
+  let assemblyFormat = "$low `,` $high attr-dict `:` type($low) `,` type($high)";
+  let hasVerifier = 1;
+}
+
+def SSAGPU_SpreadOp : SSAGPU_Op<"spread"> {
+  let summary = "write an accumulator to an array in shared memory";
+  let description = "Row `r`, column `c` becomes entry `r * pitch + c`. Seen by other threads after a `barrier`.";
+  let arguments = (ins SSAGPU_Accumulator:$tile, SSAGPU_SharedType:$array, I64Attr:$pitch);
+  let assemblyFormat = "$tile `to` $array attr-dict `:` type($tile) `,` type($array)";
+  let hasVerifier = 1;
 }
 
 def SSAGPU_FillOp : SSAGPU_RegionOp<"fill", []> {

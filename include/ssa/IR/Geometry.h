@@ -50,12 +50,12 @@ struct Geometry {
     return {std::max<int64_t>(blocks.getBegin(j), 0), std::min(blocks.getEnd(j), tokens)};
   }
 
-  /// `route`'s rule: the mask allows one of the block's tokens, and unless `partial` is wanted a causal mask does not put the
-  /// block's unclipped end after the position.
-  bool isVisible(BlocksAttr blocks, int64_t j, int64_t position, Visibility visible) const {
-    if (mask && mask.getCausal() && visible == Visibility::complete && blocks.getEnd(j) - 1 > position)
+  /// `route`'s rule for a row of the queries at positions `first` .. `last`: the mask allows one of the block's tokens to one of
+  /// them, and unless `partial` is wanted a causal mask does not put the block's unclipped end after the last.
+  bool isVisible(BlocksAttr blocks, int64_t j, int64_t first, int64_t last, Visibility visible) const {
+    if (mask && mask.getCausal() && visible == Visibility::complete && blocks.getEnd(j) - 1 > last)
       return false;
-    return allowed(position).overlaps(existing(blocks, j));
+    return allowed(first, last).overlaps(existing(blocks, j));
   }
 };
 

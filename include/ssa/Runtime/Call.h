@@ -85,7 +85,8 @@ public:
   const Plan &getPlan() const { return *plan; }
 
   /// Checks all arrays that kernels touch with `check`, a function of "argument 'q'" and the array.
-  llvm::Error forEachArray(llvm::function_ref<llvm::Error(const llvm::Twine &what, const ArrayView &array)> check) const;
+  llvm::Error
+  forEachArray(llvm::function_ref<llvm::Error(const llvm::Twine &what, const ArrayView &array)> check) const;
 
   /// An error that starts with the name of the entry.
   llvm::Error fail(const llvm::Twine &message) const;

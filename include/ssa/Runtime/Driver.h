@@ -62,8 +62,9 @@ struct DriverFunctions {
   int (*eventDestroy)(Event event);
   int (*eventRecord)(Event event, Stream stream);
   int (*eventElapsedTime)(float *milliseconds, Event start, Event end);
-  int (*launchKernel)(Function function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
-                      unsigned blockZ, unsigned sharedBytes, Stream stream, void **parameters, void **extra);
+  int (*launchKernel)(Function function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
+                      unsigned blockY, unsigned blockZ, unsigned sharedBytes, Stream stream, void **parameters,
+                      void **extra);
 
   int (*launchKernelEx)(const LaunchConfig *config, Function function, void **parameters, void **extra);
   int (*tensorMapEncodeTiled)(void *map, int dtype, uint32_t rank, void *address, const uint64_t *sizes,

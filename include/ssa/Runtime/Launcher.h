@@ -31,6 +31,9 @@ public:
   /// "sm_90".
   std::string getChip() const { return "sm_" + std::to_string(major * 10 + minor); }
 
+  /// The chip to compile for: "sm_90a", with all that the device has.
+  std::string getBestChip() const { return getChip() + (major >= 9 ? "a" : ""); }
+
   /// Bytes of shared memory that a block gets without being asked for, and at most.
   int getDefaultSharedBytes() const { return defaultSharedBytes; }
   int getMaxSharedBytes() const { return maxSharedBytes; }
@@ -69,14 +72,15 @@ private:
 class Program {
 public:
   /// `name` is what messages call the bundle.
-  static llvm::Expected<std::unique_ptr<Program>> load(const Device &device, const Bundle &bundle, llvm::StringRef name);
+  static llvm::Expected<std::unique_ptr<Program>> load(const Device &device, const Bundle &bundle,
+                                                       llvm::StringRef name);
   ~Program();
   Program(const Program &) = delete;
 
   const Target &getTarget() const { return target; }
 
-  /// Queues a call, whose results have been set, on a stream. Waits for nothing, copies nothing, and may be captured in a
-  /// graph. `workspace` is as many bytes as the call asks for, not used by anything else until the stream gets past
+  /// Queues a call, whose results have been set, on a stream. Waits for nothing, copies nothing, and may be captured in
+  /// a graph. `workspace` is as many bytes as the call asks for, not used by anything else until the stream gets past
   /// this. Nothing is launched unless all of it can be, as far as can be known before.
   llvm::Error launch(Call &call, uint64_t workspace, Stream stream);
 

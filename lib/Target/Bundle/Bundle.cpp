@@ -5,6 +5,7 @@
 #include "ssa/Target/Bundle.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
 #include "mlir/Transforms/Passes.h"
@@ -48,6 +49,7 @@ private:
 LogicalResult ChipCompilation::run(ModuleOp where, llvm::function_ref<void(OpPassManager &)> build) {
   PassManager pm(where.getContext(), ModuleOp::getOperationName());
   pm.enableTiming(timing);
+  pm.enableVerifier(false); // it would take a third of the time; kernels are verified once, and as LLVM IR once more
   if (options.configure && failed(options.configure(pm)))
     return failure();
   build(pm);
@@ -74,11 +76,13 @@ LogicalResult ChipCompilation::makeKernels(StringRef chip) {
     attach.chip = chip.str();
     pm.addPass(createSSAAttachTargetPass(attach));
     buildSSAToKernelsPipeline(pm);
+    pm.addPass(createSSAMergeKernelsPass());
   });
   if (failed(result))
     return failure();
   target = TargetAttr::of(module);
-  return checkComplete();
+  TimingScope scope = timing.nest("Verifier");
+  return success(succeeded(checkComplete()) && succeeded(verify(module)));
 }
 
 LogicalResult ChipCompilation::makePlans() {

@@ -348,6 +348,8 @@ LogicalResult PlanBuilder::visitReturn(func::ReturnOp op) {
       result.name = name.getValue().str();
     else
       result.name = ("result" + Twine(i)).str();
+    if (root.kind == "result" && root.number != i) // returned twice
+      result.isContiguous = plan.results[root.number].isContiguous;
     result.dtype = getDTypeName(view->elementType).str();
     result.shape = view->shape;
     result.alignment = std::max<int64_t>(result.alignment, llvm::divideCeil(view->elementType.getIntOrFloatBitWidth(), 8));

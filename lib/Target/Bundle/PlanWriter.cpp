@@ -194,10 +194,14 @@ void Plan::print(OStream &json) const {
     json.attribute("inputs", inputs);
     lines("checks", checks);
     lines("buffers", buffers);
-    json.attributeObject("workspace", [&] {
-      json.attribute("bytes", workspaceBytes);
-      json.attribute("alignment", 256);
+    Line scratch;
+    scratch.json.object([&] {
+      scratch.json.attribute("bytes", workspaceBytes);
+      scratch.json.attribute("alignment", 256);
     });
+    json.attributeBegin("workspace");
+    json.rawValue(scratch.take());
+    json.attributeEnd();
     if (!tensorMaps.empty())
       lines("tensormaps", tensorMaps);
     if (!repeats.empty())

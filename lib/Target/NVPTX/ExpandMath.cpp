@@ -7,19 +7,17 @@
 //
 // Largest errors, relative where not said, for results that are normal numbers; u is 2^-24:
 //
-//              plain                                      with fastmath<afn>
-//   exp2       2u                                         2u, results below 2^-126 are 0
-//   exp        2u                                         2u + u |x|, the same
-//   log2       2^-22; absolute where 1/2 < x < 2          the same
-//   log, log10 as log2, times ln 2 and log10 2
-//   log1p      2^-21.5                                    expm1  4u        rsqrt  2^-22.9      sqrt  exact
-//   sin, cos   2^-20 absolute, |x| <= 2^16                tan    sin / cos
-//   tanh       4u                                         tanh   2^-11
-//   sinh, cosh 6u                                         asinh, acosh, atanh  as log1p
-//   atan2      6u                                         asin, acos, atan  as atan2
-//   erf        4u                                         erfc   2^-20
-//   powf       2^-22 (2 + |y log2 x|)                     fpowi  as powf
-//   cbrt       4u
+//   exp2, exp, expm1, log, log2, log10, log1p, rsqrt, cbrt, atan, atan2, asin, acos, tanh, erf   6u
+//   acosh, asinh, atanh, sinh, cosh, erfc                                                        8u
+//   sin, cos    2u and 2^-23 absolute, |x| <= 2^22;    tan  sin / cos
+//   powf, fpowi 2^-22 (2 + |y log2 x|)
+//   sqrt, fma and roundings are exact; remf is where |x / y| < 2^23
+//
+// With fastmath<afn> the chip's approximations stand alone:
+//
+//   exp2, exp   2u + u |x|, results below 2^-126 are 0
+//   log, log2, log10  2^-22, absolute where 1/2 < x < 2
+//   sin, cos    2^-20 absolute, |x| <= pi;    tanh  2^-11
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +36,13 @@ namespace mlir::ssa {
 using namespace mlir;
 using arith::CmpFPredicate;
 
+/// Calls an intrinsic that gives what its first operand is. Upstream's conversion takes the ops of the same names for calls into
+/// a library.
+static Value callIntrinsic(OpBuilder &builder, Location loc, StringRef name, ValueRange operands) {
+  Type type = operands.front().getType();
+  return LLVM::CallIntrinsicOp::create(builder, loc, type, builder.getStringAttr(name), operands).getResult(0);
+}
+
 namespace {
 
 /// Builds on f32 or vectors of it, element by element.
@@ -54,13 +59,14 @@ public:
   Value fma(Value a, Value b, Value d) { return LLVM::FMAOp::create(builder, loc, type, a, b, d); }
   Value neg(Value a) { return arith::NegFOp::create(builder, loc, a); }
   // A number if one of the two is.
-  Value min(Value a, Value b) { return arith::MinNumFOp::create(builder, loc, a, b); }
-  Value max(Value a, Value b) { return arith::MaxNumFOp::create(builder, loc, a, b); }
-  Value abs(Value a) { return LLVM::FAbsOp::create(builder, loc, type, a); }
-  Value floor(Value a) { return LLVM::FFloorOp::create(builder, loc, type, a); }
-  Value rint(Value a) { return LLVM::RoundEvenOp::create(builder, loc, type, a); }
-  Value sqrt(Value a) { return LLVM::SqrtOp::create(builder, loc, type, a); }
-  Value copySign(Value a, Value sign) { return LLVM::CopySignOp::create(builder, loc, type, a, sign); }
+  Value min(Value a, Value b) { return LLVM::MinNumOp::create(builder, loc, type, a, b); }
+  Value max(Value a, Value b) { return LLVM::MaxNumOp::create(builder, loc, type, a, b); }
+  Value abs(Value a) { return callIntrinsic(builder, loc, "llvm.fabs", a); }
+  Value floor(Value a) { return callIntrinsic(builder, loc, "llvm.floor", a); }
+  Value trunc(Value a) { return callIntrinsic(builder, loc, "llvm.trunc", a); }
+  Value rint(Value a) { return callIntrinsic(builder, loc, "llvm.roundeven", a); }
+  Value sqrt(Value a) { return callIntrinsic(builder, loc, "llvm.sqrt", a); }
+  Value copySign(Value a, Value sign) { return callIntrinsic(builder, loc, "llvm.copysign", {a, sign}); }
   Value cmp(CmpFPredicate p, Value a, Value b) { return arith::CmpFOp::create(builder, loc, p, a, b); }
   Value lt(Value a, Value b) { return cmp(CmpFPredicate::OLT, a, b); }
   Value eq(Value a, Value b) { return cmp(CmpFPredicate::OEQ, a, b); }
@@ -84,6 +90,8 @@ public:
 
   /// 2^k of integers -126 .. 127 that are rounded by adding 1.5 * 2^23.
   Value exp2OfRounded(Value shifted);
+  /// Whether the integer that was rounded by adding 1.5 * 2^23 has a bit.
+  Value hasBit(Value shifted, int32_t bit);
   Value isNegative(Value a); // by its sign, -0 too
   Value fromInteger(Value a) { return arith::SIToFPOp::create(builder, loc, type, a); }
 
@@ -125,9 +133,7 @@ Value Math::perElement(Value a, llvm::function_ref<Value(Value)> f) {
 }
 
 Value Math::intrinsic(StringRef name, Value a) {
-  return perElement(a, [&](Value x) {
-    return LLVM::CallIntrinsicOp::create(builder, loc, x.getType(), builder.getStringAttr(name), x).getResult(0);
-  });
+  return perElement(a, [&](Value x) { return callIntrinsic(builder, loc, name, x); });
 }
 
 Value Math::tanhApprox(Value a) {
@@ -145,6 +151,11 @@ Value Math::exp2OfRounded(Value shifted) {
   return bitcast(arith::AddIOp::create(builder, loc, bits, integer(127 << 23)), type);
 }
 
+Value Math::hasBit(Value shifted, int32_t bit) {
+  Value masked = arith::AndIOp::create(builder, loc, bitcast(shifted, integers()), integer(bit));
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, masked, integer(0));
+}
+
 Value Math::isNegative(Value a) {
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, bitcast(a, integers()), integer(0));
 }
@@ -155,6 +166,7 @@ Value Math::isNegative(Value a) {
 
 static constexpr double log2e = 1.4426950408889634, ln2 = 0.6931471805599453, pi = 3.141592653589793;
 static constexpr double infinity = std::numeric_limits<double>::infinity();
+static constexpr double magic = 12582912; // 1.5 * 2^23: adding it rounds to an integer
 
 static Value exp2(Math &m, Value x) { return m.ex2(x, /*flush=*/m.approximate); }
 
@@ -162,29 +174,42 @@ static Value exp2(Math &m, Value x) { return m.ex2(x, /*flush=*/m.approximate); 
 static Value exp(Math &m, Value x) {
   if (m.approximate)
     return m.ex2(m.mul(x, m.c(log2e)), /*flush=*/true);
-  Value magic = m.c(12582912.0); // 1.5 * 2^23
   Value inRange = m.min(m.max(x, m.c(-87.33)), m.c(88.02));
-  Value shifted = m.fma(inRange, m.c(log2e), magic);
-  Value k = m.sub(shifted, magic);
+  Value shifted = m.fma(inRange, m.c(log2e), m.c(magic));
+  Value k = m.sub(shifted, m.c(magic));
   Value r = m.fma(x, m.c(log2e - float(log2e)), m.fma(x, m.c(log2e), m.neg(k)));
   return m.mul(m.ex2(r, /*flush=*/true), m.exp2OfRounded(shifted));
 }
 
 static Value expm1(Math &m, Value x) {
   Value p = m.poly(x, {5.000000596e-01, 1.666666865e-01, 4.166531563e-02, 8.333072998e-03, 1.399745699e-03, 1.999289525e-04});
-  Value nearZero = m.fma(m.mul(x, x), p, x);
+  Value nearZero = m.copySign(m.fma(m.mul(x, x), p, x), x);
   return m.select(m.lt(m.abs(x), m.c(0.5)), nearZero, m.sub(exp(m, x), m.c(1)));
 }
 
-static Value log2(Math &m, Value x) { return m.lg2(x); }
-static Value log(Math &m, Value x) { return m.mul(m.lg2(x), m.c(ln2)); }
-static Value log10(Math &m, Value x) { return m.mul(m.lg2(x), m.c(0.30102999566398120)); }
+/// 2 atanh(s) for |s| < 0.2.
+static Value twiceAtanh(Math &m, Value s) {
+  Value u = m.mul(s, s);
+  return m.fma(m.mul(s, u), m.poly(u, {6.666694880e-01, 3.995782435e-01, 3.036056757e-01}), m.add(s, s));
+}
 
-/// log(1 + x) = 2 atanh(s), s = x / (2 + x).
+/// log(x) times a factor. lg2 is off by an absolute 2^-22 near 1; there log(x) = 2 atanh((x - 1) / (x + 1)) is used.
+static Value logTimes(Math &m, Value x, double factor) {
+  Value far = m.mul(m.lg2(x), m.c(ln2 * factor));
+  if (m.approximate)
+    return far;
+  Value s = m.div(m.sub(x, m.c(1)), m.add(x, m.c(1)));
+  return m.select(m.lt(m.abs(s), m.c(0.2)), m.mul(twiceAtanh(m, s), m.c(factor)), far);
+}
+
+static Value log(Math &m, Value x) { return logTimes(m, x, 1); }
+static Value log2(Math &m, Value x) { return logTimes(m, x, log2e); }
+static Value log10(Math &m, Value x) { return logTimes(m, x, 0.43429448190325182); }
+
 static Value log1p(Math &m, Value x) {
-  Value s = m.div(x, m.add(x, m.c(2))), u = m.mul(s, s);
-  Value nearZero = m.fma(m.mul(s, u), m.poly(u, {6.666694880e-01, 3.995782435e-01, 3.036056757e-01}), m.add(s, s));
-  return m.select(m.lt(m.abs(s), m.c(0.2)), nearZero, log(m, m.add(x, m.c(1))));
+  Value s = m.div(x, m.add(x, m.c(2)));
+  Value far = m.mul(m.lg2(m.add(x, m.c(1))), m.c(ln2));
+  return m.select(m.lt(m.abs(s), m.c(0.2)), m.copySign(twiceAtanh(m, s), x), far);
 }
 
 static Value rsqrt(Math &m, Value x) { return m.rsqrt(x); }
@@ -196,21 +221,49 @@ static Value cbrt(Math &m, Value x) {
   return m.copySign(m.select(isSpecial, a, better), x);
 }
 
-/// x without whole turns; 2 pi in three parts, the first two short so that products with them are exact.
-static Value reduceTurns(Math &m, Value x) {
-  Value k = m.rint(m.mul(x, m.c(0.5 / pi)));
-  constexpr double first = 6.28125, second = 0x1.fb4p-10;
-  Value r = m.fma(k, m.c(-first), x);
-  r = m.fma(k, m.c(-second), r);
-  return m.fma(k, m.c(-(2 * pi - first - second)), r);
+namespace {
+/// x = k pi/2 + r with |r| <= pi/4, and sine and cosine of r.
+struct Turned {
+  Turned(Math &m, Value x) {
+    // pi/2 in three parts; what an fma leaves of x is rounded once.
+    shifted = m.fma(x, m.c(2 / pi), m.c(magic));
+    Value k = m.sub(shifted, m.c(magic));
+    Value r = m.fma(k, m.c(-0x1.921fb6p+0), x);
+    r = m.fma(k, m.c(0x1.777a5cp-25), r);
+    r = m.fma(k, m.c(0x1.ee59dap-50), r);
+    Value u = m.mul(r, r);
+    sine = m.fma(m.mul(r, u), m.poly(u, {-1.666665375e-01, 8.332083002e-03, -1.950431615e-04}), r);
+    Value p = m.poly(u, {4.166664183e-02, -1.388718490e-03, 2.441812649e-05});
+    cosine = m.fma(m.mul(u, u), p, m.fma(u, m.c(-0.5), m.c(1)));
+  }
+  Value shifted, sine, cosine;
+};
+} // namespace
+
+static Value sin(Math &m, Value x) {
+  if (m.approximate)
+    return m.sinApprox(x);
+  Turned t(m, x);
+  Value value = m.select(m.hasBit(t.shifted, 1), t.cosine, t.sine);
+  value = m.select(m.hasBit(t.shifted, 2), m.neg(value), value);
+  return m.select(m.eq(x, m.c(0)), x, value);
 }
 
-static Value sin(Math &m, Value x) { return m.sinApprox(reduceTurns(m, x)); }
-static Value cos(Math &m, Value x) { return m.cosApprox(reduceTurns(m, x)); }
+static Value cos(Math &m, Value x) {
+  if (m.approximate)
+    return m.cosApprox(x);
+  Turned t(m, x);
+  Value isOdd = m.hasBit(t.shifted, 1), value = m.select(isOdd, t.sine, t.cosine);
+  // Quarters 1 and 2 of a turn are negative.
+  Value sign = m.select(m.hasBit(t.shifted, 2), m.c(-1), m.c(1));
+  return m.mul(value, m.select(isOdd, m.neg(sign), sign));
+}
 
 static Value tan(Math &m, Value x) {
-  Value r = reduceTurns(m, x);
-  return m.div(m.sinApprox(r), m.cosApprox(r));
+  Turned t(m, x);
+  Value isOdd = m.hasBit(t.shifted, 1);
+  Value value = m.div(m.select(isOdd, m.neg(t.cosine), t.sine), m.select(isOdd, t.sine, t.cosine));
+  return m.select(m.eq(x, m.c(0)), x, value);
 }
 
 static Value tanh(Math &m, Value x) {
@@ -219,17 +272,23 @@ static Value tanh(Math &m, Value x) {
   Value a = m.abs(x), u = m.mul(x, x);
   Value far = m.sub(m.c(1), m.div(m.c(2), m.add(m.ex2(m.mul(a, m.c(2 * log2e)), /*flush=*/true), m.c(1))));
   Value p = m.poly(u, {-3.333295882e-01, 1.332094222e-01, -5.268413574e-02, 1.645874418e-02});
-  return m.select(m.lt(a, m.c(0.55)), m.fma(m.mul(x, u), p, x), m.copySign(far, x));
+  return m.copySign(m.select(m.lt(a, m.c(0.55)), m.fma(m.mul(x, u), p, x), far), x);
+}
+
+/// e^a / 2, which does not overflow before sinh and cosh do.
+static Value halfExp(Math &m, Value a) {
+  Value root = exp(m, m.mul(a, m.c(0.5)));
+  return m.mul(m.mul(root, m.c(0.5)), root);
 }
 
 static Value sinh(Math &m, Value x) {
   Value a = m.abs(x), e = expm1(m, a);
   Value near = m.mul(m.c(0.5), m.add(e, m.div(e, m.add(e, m.c(1)))));
-  return m.copySign(m.select(m.lt(a, m.c(20)), near, exp(m, m.sub(a, m.c(ln2)))), x);
+  return m.copySign(m.select(m.lt(a, m.c(20)), near, halfExp(m, a)), x);
 }
 
 static Value cosh(Math &m, Value x) {
-  Value half = exp(m, m.sub(m.abs(x), m.c(ln2))); // e^|x| / 2 does not overflow before the result does
+  Value half = halfExp(m, m.abs(x));
   return m.add(half, m.div(m.c(0.25), half));
 }
 
@@ -262,7 +321,8 @@ static Value asinh(Math &m, Value x) {
 static Value acosh(Math &m, Value x) {
   Value t = m.sub(x, m.c(1));
   Value near = log1p(m, m.add(t, m.sqrt(m.mul(t, m.add(t, m.c(2))))));
-  return m.select(m.lt(x, m.c(1e8)), near, m.add(log(m, x), m.c(ln2)));
+  Value value = m.select(m.lt(x, m.c(1e8)), near, m.add(log(m, x), m.c(ln2)));
+  return m.select(m.lt(x, m.c(1)), m.c(std::nan("")), value);
 }
 
 static Value atanh(Math &m, Value x) {
@@ -313,6 +373,16 @@ static Value powf(Math &m, Value x, Value y) {
   return m.select(m.eq(y, m.c(0)), one, m.select(m.eq(x, one), one, value));
 }
 
+/// x - trunc(x / y) y. The quotient may be off by one.
+static Value remf(Math &m, Value x, Value y) {
+  Value size = m.abs(y), a = m.abs(x);
+  Value r = m.fma(m.neg(m.trunc(m.div(a, size))), size, a);
+  r = m.select(m.lt(r, m.c(0)), m.add(r, size), r);
+  r = m.select(m.lt(r, size), r, m.sub(r, size));
+  r = m.select(m.both(m.eq(size, m.c(infinity)), m.lt(a, m.c(infinity))), a, r);
+  return m.copySign(r, x);
+}
+
 //===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
@@ -324,29 +394,49 @@ using Binary = Value (*)(Math &, Value, Value);
 
 static const llvm::StringMap<Unary> &unaryFunctions() {
   static const llvm::StringMap<Unary> table = {
-      {"math.acos", acos},   {"math.acosh", acosh}, {"math.asin", asin},   {"math.asinh", asinh}, {"math.atan", atan},
-      {"math.atanh", atanh}, {"math.cbrt", cbrt},   {"math.cos", cos},     {"math.cosh", cosh},   {"math.erf", erf},
-      {"math.erfc", erfc},   {"math.exp", exp},     {"math.exp2", exp2},   {"math.expm1", expm1}, {"math.log", log},
-      {"math.log10", log10}, {"math.log1p", log1p}, {"math.log2", log2},   {"math.rsqrt", rsqrt}, {"math.sin", sin},
-      {"math.sinh", sinh},   {"math.tan", tan},     {"math.tanh", tanh},
+      {"acos", acos},   {"acosh", acosh}, {"asin", asin},   {"asinh", asinh}, {"atan", atan},   {"atanh", atanh},
+      {"cbrt", cbrt},   {"cos", cos},     {"cosh", cosh},   {"erf", erf},     {"erfc", erfc},   {"exp", exp},
+      {"exp2", exp2},   {"expm1", expm1}, {"log", log},     {"log10", log10}, {"log1p", log1p}, {"log2", log2},
+      {"rsqrt", rsqrt}, {"sin", sin},     {"sinh", sinh},   {"tan", tan},     {"tanh", tanh},
   };
   return table;
 }
 
-/// Ops that the backend has, by the name of LLVM's op. They take any float type.
+static const llvm::StringMap<Binary> &binaryFunctions() {
+  static const llvm::StringMap<Binary> table = {{"atan2", atan2}, {"pow", powf}, {"powf", powf}, {"remf", remf}};
+  return table;
+}
+
+/// Intrinsics that the backend has instructions for, by the op's name. They take any float type.
 static StringRef exactFunction(StringRef name) {
   return llvm::StringSwitch<StringRef>(name)
-      .Case("math.absf", LLVM::FAbsOp::getOperationName())
-      .Case("math.ceil", LLVM::FCeilOp::getOperationName())
-      .Case("math.copysign", LLVM::CopySignOp::getOperationName())
-      .Case("math.floor", LLVM::FFloorOp::getOperationName())
-      .Case("math.fma", LLVM::FMAOp::getOperationName())
-      .Case("math.round", LLVM::RoundOp::getOperationName())
-      .Case("math.roundeven", LLVM::RoundEvenOp::getOperationName())
-      .Case("math.sqrt", LLVM::SqrtOp::getOperationName())
-      .Case("math.trunc", LLVM::FTruncOp::getOperationName())
-      .Case("math.ctpop", LLVM::CtPopOp::getOperationName())
+      .Cases({"absf", "fabs"}, "llvm.fabs")
+      .Case("ceil", "llvm.ceil")
+      .Case("copysign", "llvm.copysign")
+      .Case("floor", "llvm.floor")
+      .Case("fma", "llvm.fma")
+      .Case("maxnumf", "llvm.maxnum")
+      .Case("minnumf", "llvm.minnum")
+      .Case("round", "llvm.round")
+      .Case("roundeven", "llvm.roundeven")
+      .Case("sqrt", "llvm.sqrt")
+      .Case("trunc", "llvm.trunc")
+      .Case("ctpop", "llvm.ctpop")
       .Default("");
+}
+
+/// The function that an op is, in the words of `math`; empty if it is none.
+static StringRef getFunction(Operation *op) {
+  StringRef name = op->getName().getStringRef();
+  if (isa_and_nonnull<math::MathDialect>(op->getDialect()))
+    return name.drop_front(StringRef("math.").size());
+  if (isa<arith::MaxNumFOp, arith::MinNumFOp, arith::RemFOp>(op))
+    return name.drop_front(StringRef("arith.").size());
+  // Upstream's conversion takes these for calls into a library.
+  if (isa<LLVM::CopySignOp, LLVM::CosOp, LLVM::ExpOp, LLVM::Exp2Op, LLVM::FAbsOp, LLVM::FCeilOp, LLVM::FFloorOp, LLVM::LogOp,
+          LLVM::Log10Op, LLVM::Log2Op, LLVM::PowOp, LLVM::RoundEvenOp, LLVM::RoundOp, LLVM::SinOp, LLVM::SqrtOp>(op))
+    return name.drop_front(StringRef("llvm.intr.").size());
+  return "";
 }
 
 namespace {
@@ -395,10 +485,8 @@ Value Expansion::withElement(Value v, Type elementType) {
 }
 
 Value Expansion::computeExact(ArrayRef<Value> operands) {
-  StringRef name = exactFunction(op->getName().getStringRef());
-  if (name.empty())
-    return {};
-  return builder.create(loc, StringAttr::get(op->getContext(), name), operands, operands[0].getType())->getResult(0);
+  StringRef name = exactFunction(getFunction(op));
+  return name.empty() ? Value() : callIntrinsic(builder, loc, name, operands);
 }
 
 Value Expansion::computeClass(ArrayRef<Value> operands) {
@@ -411,7 +499,7 @@ Value Expansion::computeClass(ArrayRef<Value> operands) {
     return arith::ConstantOp::create(builder, loc, vector ? TypedAttr(DenseElementsAttr::get(vector, attr)) : attr);
   };
   const llvm::fltSemantics &semantics = cast<FloatType>(getElementTypeOrSelf(x)).getFloatSemantics();
-  Value inf = constant(APFloat::getInf(semantics)), size = LLVM::FAbsOp::create(builder, loc, x.getType(), x);
+  Value inf = constant(APFloat::getInf(semantics)), size = callIntrinsic(builder, loc, "llvm.fabs", x);
   auto compare = [&](CmpFPredicate p, Value b) -> Value { return arith::CmpFOp::create(builder, loc, p, size, b); };
   if (isa<math::IsInfOp>(op))
     return compare(CmpFPredicate::OEQ, inf);
@@ -455,12 +543,10 @@ SmallVector<Value> Expansion::compute(ArrayRef<Value> operands) {
   Value x = withElement(operands[0], builder.getF32Type());
   Math m(builder, loc, x.getType(), approximate);
   SmallVector<Value> values;
-  if (Unary function = unaryFunctions().lookup(op->getName().getStringRef()))
-    values = {function(m, x)};
-  else if (isa<math::Atan2Op>(op))
-    values = {atan2(m, x, withElement(operands[1], builder.getF32Type()))};
-  else if (isa<math::PowFOp>(op))
-    values = {powf(m, x, withElement(operands[1], builder.getF32Type()))};
+  if (Unary unary = unaryFunctions().lookup(getFunction(op)))
+    values = {unary(m, x)};
+  else if (Binary binary = binaryFunctions().lookup(getFunction(op)))
+    values = {binary(m, x, withElement(operands[1], builder.getF32Type()))};
   else if (isa<math::FPowIOp>(op))
     values = {powf(m, x, m.fromInteger(operands[1]))};
   else if (isa<math::SincosOp>(op))
@@ -492,7 +578,7 @@ struct ExpandMath : ssa::impl::SSANVPTXExpandMathPassBase<ExpandMath> {
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
-      if (isa_and_nonnull<math::MathDialect>(op->getDialect()))
+      if (!getFunction(op).empty())
         ops.push_back(op);
     });
     for (Operation *op : ops)

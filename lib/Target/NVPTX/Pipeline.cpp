@@ -3,21 +3,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "ssa/Target/NVPTX.h"
-#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVM.h"
-#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
-#include "mlir/Conversion/NVGPUToNVVM/NVGPUToNVVM.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
-#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -48,15 +43,8 @@ void ssa::buildKernelsToNVVMPipeline(OpPassManager &pm) {
   kernels.addPass(createSSANVPTXExpandMathPass());
   kernels.addPass(createSSANVPTXExpandFloat8Pass());
   kernels.addPass(createSSANVPTXPreparePass());
-  kernels.addPass(memref::createExpandStridedMetadataPass());
-  kernels.addPass(createLowerAffinePass());
   kernels.addPass(createSCFToControlFlowPass());
-  kernels.addPass(createConvertNVGPUToNVVMPass());
-  kernels.addPass(createConvertVectorToLLVMPass());
-  ConvertGpuOpsToNVVMOpsOptions options;
-  options.indexBitwidth = 64;
-  options.hasRedux = true; // every known chip has it for integers
-  kernels.addPass(createConvertGpuOpsToNVVMOps(options));
+  kernels.addPass(createSSANVPTXConvertPass());
   kernels.addPass(createConvertNVVMToLLVMPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());
   kernels.addPass(createSSANVPTXFinishPass());

@@ -3,13 +3,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "ssa/Target/NVPTX.h"
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Transforms.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -111,18 +115,53 @@ static void passTensorMapsByValue(gpu::GPUFuncOp kernel) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Ops of a few kinds are expanded by patterns; walking to them is cheaper than trying patterns on all ops.
+/// Whether `op` has to be taken apart before the conversion to LLVM's dialects.
+static bool isComposed(Operation *op) {
+  if (isa<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp, memref::SubViewOp, memref::ExpandShapeOp,
+          memref::CollapseShapeOp, memref::ExtractStridedMetadataOp>(op))
+    return true;
+  // Ops on vectors of rank 1 have a counterpart, with few exceptions.
+  if (isa<vector::TransferReadOp, vector::TransferWriteOp, vector::ContractionOp, vector::GatherOp, vector::MaskOp,
+          vector::MultiDimReductionOp, vector::OuterProductOp, vector::ScanOp, vector::TransposeOp, vector::ShapeCastOp,
+          vector::ExtractStridedSliceOp, vector::InsertStridedSliceOp, vector::CreateMaskOp, vector::ConstantMaskOp>(op))
+    return true;
+  auto isDeep = [](Type type) {
+    auto vector = dyn_cast<VectorType>(type);
+    return vector && vector.getRank() != 1;
+  };
+  StringRef dialect = op->getName().getDialectNamespace();
+  return dialect == "affine" || (dialect == "vector" && (llvm::any_of(op->getResultTypes(), isDeep) ||
+                                                         (isa<vector::BroadcastOp>(op) && isDeep(op->getOperand(0).getType()))));
+}
+
+/// Walking to the ops is cheaper than trying patterns on all.
 static void expandByPatterns(gpu::GPUModuleOp kernels) {
   SmallVector<Operation *> ops;
   kernels.walk([&](Operation *op) {
-    if (isa<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp, vector::TransferReadOp, vector::TransferWriteOp>(op))
+    if (isComposed(op))
       ops.push_back(op);
   });
   if (ops.empty())
     return;
   RewritePatternSet patterns(kernels.getContext());
   arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+  memref::populateExpandStridedMetadataPatterns(patterns);
+  populateAffineToStdConversionPatterns(patterns); // strided metadata is expanded to it
+  vector::populateVectorBitCastLoweringPatterns(patterns);
+  vector::populateVectorBroadcastLoweringPatterns(patterns);
+  vector::populateVectorContractLoweringPatterns(patterns, vector::VectorContractLowering::OuterProduct);
+  vector::populateVectorFromElementsUnrollPatterns(patterns);
+  vector::populateVectorGatherLoweringPatterns(patterns);
+  vector::populateVectorInsertExtractStridedSliceTransforms(patterns);
+  vector::populateVectorInterleaveLoweringPatterns(patterns);
+  vector::populateVectorMaskOpLoweringPatterns(patterns);
+  vector::populateVectorMultiReductionLoweringPatterns(patterns, vector::VectorMultiReductionLowering::InnerParallel);
+  vector::populateVectorRankReducingFMAPattern(patterns);
+  vector::populateVectorScanLoweringPatterns(patterns);
+  vector::populateVectorShapeCastLoweringPatterns(patterns);
   vector::populateVectorTransferLoweringPatterns(patterns);
+  vector::populateVectorTransferPermutationMapLoweringPatterns(patterns);
+  vector::populateVectorTransposeLoweringPatterns(patterns, vector::VectorTransposeLowering::EltWise);
   GreedyRewriteConfig config;
   config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
   (void)applyOpPatternsGreedily(ops, std::move(patterns), config); // what is left is refused further on

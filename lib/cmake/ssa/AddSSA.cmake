@@ -36,11 +36,13 @@ function(ssa_configure_target target)
     set_target_properties(${target} PROPERTIES DEFINE_SYMBOL "") # a macro of its own would rule out the shared header
   endif()
   add_dependencies(${target} ssa-headers ${ARG_DEPENDS})
+  set_property(GLOBAL APPEND PROPERTY SSA_TARGETS ${target})
   get_property(owner GLOBAL PROPERTY SSA_PCH_OWNER)
   if(owner)
     target_precompile_headers(${target} REUSE_FROM ${owner})
   else()
-    target_precompile_headers(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/lib/PrecompiledHeader.h>)
+    target_precompile_headers(${target} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/lib/PrecompiledHeader.h>)
     set_property(GLOBAL PROPERTY SSA_PCH_OWNER ${target})
   endif()
 endfunction()
@@ -54,8 +56,8 @@ function(add_ssa_library name)
   set_property(GLOBAL APPEND PROPERTY SSA_STATIC_LIBRARIES ${name})
 endfunction()
 
-# add_ssa_shared_library(NAME SHARED|MODULE sources.. EXPORTS patterns.. [VERSION x.y] [DEPENDS ..] [LINK_LIBS ..]): a library
-# that holds what it links and shows only the symbols that match a pattern, installed.
+# add_ssa_shared_library(NAME SHARED|MODULE sources.. EXPORTS patterns.. [VERSION x.y] [DEPENDS ..] [LINK_LIBS ..]):
+# a library that holds what it links and shows only the symbols that match a pattern, installed.
 function(add_ssa_shared_library name kind)
   cmake_parse_arguments(ARG "" "VERSION" "EXPORTS;DEPENDS;LINK_LIBS" ${ARGN})
   add_library(${name} ${kind} ${ARG_UNPARSED_ARGUMENTS})
@@ -71,9 +73,10 @@ function(add_ssa_shared_library name kind)
   elseif(UNIX)
     # Hidden visibility does not reach the static libraries that go in.
     list(JOIN ARG_EXPORTS "; " patterns)
-    file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.exports CONTENT "{ global: @patterns@; local: *; };\n" @ONLY)
-    target_link_options(${name} PRIVATE LINKER:--version-script=${CMAKE_CURRENT_BINARY_DIR}/${name}.exports)
-    set_target_properties(${name} PROPERTIES LINK_DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${name}.exports)
+    set(script ${CMAKE_CURRENT_BINARY_DIR}/${name}.exports)
+    file(CONFIGURE OUTPUT ${script} CONTENT "{ global: @patterns@; local: *; };\n" @ONLY)
+    target_link_options(${name} PRIVATE LINKER:--version-script=${script})
+    set_target_properties(${name} PROPERTIES LINK_DEPENDS ${script})
   endif()
   install(TARGETS ${name} EXPORT SSATargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
@@ -102,9 +105,11 @@ endfunction()
 # Headers, TableGen files and the CMake package, for find_package(SSA).
 function(ssa_install_package)
   set(package ${CMAKE_INSTALL_LIBDIR}/cmake/ssa)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.h" PATTERN "*.h.inc" PATTERN "CMakeFiles" EXCLUDE)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/dialects/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.td")
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/dialects/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    FILES_MATCHING PATTERN "*.td")
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/licenses/ssa)
   install(EXPORT SSATargets NAMESPACE SSA:: DESTINATION ${package})
   get_property(SSA_STATIC_LIBRARIES GLOBAL PROPERTY SSA_STATIC_LIBRARIES)
@@ -112,5 +117,6 @@ function(ssa_install_package)
   configure_package_config_file(${PROJECT_SOURCE_DIR}/lib/cmake/ssa/SSAConfig.cmake.in
     ${PROJECT_BINARY_DIR}/SSAConfig.cmake INSTALL_DESTINATION ${package} PATH_VARS CMAKE_INSTALL_FULL_INCLUDEDIR)
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/SSAConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-  install(FILES ${PROJECT_BINARY_DIR}/SSAConfig.cmake ${PROJECT_BINARY_DIR}/SSAConfigVersion.cmake DESTINATION ${package})
+  install(FILES ${PROJECT_BINARY_DIR}/SSAConfig.cmake ${PROJECT_BINARY_DIR}/SSAConfigVersion.cmake
+    DESTINATION ${package})
 endfunction()

@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "ssa/IR/SSA.h"
 
@@ -29,4 +30,22 @@ void SSADialect::initialize() {
 #include "ssa/IR/SSAOps.cpp.inc"
       >();
   addInterfaces<SSAInlinerInterface>();
+}
+
+/// Attributes of the dialect on ops of any dialect: the target of a module, the schedule of an attention op.
+LogicalResult SSADialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name == TargetAttr::attrName()) {
+    if (!isa<ModuleOp>(op))
+      return op->emitOpError("cannot have '") << name << "': it belongs to a module";
+    if (!isa<TargetAttr>(attribute.getValue()))
+      return op->emitOpError("expected '") << name << "' to be a '#ssa.target', but got " << attribute.getValue();
+  }
+  if (name == ScheduleAttr::attrName()) {
+    if (!isa<SparseAttendOp>(op))
+      return op->emitOpError("cannot have '") << name << "': it belongs to 'ssa.sparse_attend'";
+    if (!isa<ScheduleAttr>(attribute.getValue()))
+      return op->emitOpError("expected '") << name << "' to be a '#ssa.schedule', but got " << attribute.getValue();
+  }
+  return success();
 }

@@ -8,6 +8,17 @@
 using namespace mlir;
 using namespace mlir::ssa;
 
+/// Size `dim` of a result; failure, and nothing said, if there is none.
+static FailureOr<OpFoldResult> reifyExistingDim(ReifyRankedShapedTypeOpInterface op, OpBuilder &builder, int result,
+                                                int dim) {
+  if (dim < 0 || dim >= cast<ShapedType>(op->getResult(result).getType()).getRank())
+    return failure();
+  ReifiedRankedShapedTypeDims shapes;
+  if (failed(op.reifyResultShapes(builder, shapes)))
+    return failure();
+  return shapes[result][dim];
+}
+
 #define GET_OP_CLASSES
 #include "ssa/IR/SSAOps.cpp.inc"
 

@@ -134,9 +134,14 @@ LogicalResult FromIndicesOp::reifyResultShapes(OpBuilder &builder, ReifiedRanked
 
 LogicalResult ToIndicesOp::reifyResultShapes(OpBuilder &builder, ReifiedRankedShapedTypeDims &shapes) {
   // The sizes of a selection are found through its producer, else they are those of this very tensor.
-  Operation *producer = getSelection().getDefiningOp();
-  auto shaped = dyn_cast_or_null<ReifyRankedShapedTypeOpInterface>(producer);
-  return shaped ? shaped.reifyResultShapes(builder, shapes) : failure();
+  auto producer = getSelection().getDefiningOp<ReifyRankedShapedTypeOpInterface>();
+  if (!producer)
+    return failure();
+  auto shape = producer.reifyShapeOfResult(builder, cast<OpResult>(getSelection()).getResultNumber());
+  if (failed(shape))
+    return failure();
+  shapes.push_back(std::move(*shape));
+  return success();
 }
 
 LogicalResult GatherOp::reifyResultShapes(OpBuilder &builder, ReifiedRankedShapedTypeDims &shapes) {

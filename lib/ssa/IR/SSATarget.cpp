@@ -153,14 +153,3 @@ Attribute TargetAttr::parse(AsmParser &parser, Type) {
 }
 
 void TargetAttr::print(AsmPrinter &printer) const { printer << '<' << getChip() << '>'; }
-
-LogicalResult SSADialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
-  if (attribute.getName() != TargetAttr::attrName())
-    return success();
-  if (!isa<ModuleOp>(op))
-    return op->emitOpError("cannot have '") << TargetAttr::attrName() << "': it belongs to a module";
-  if (!isa<TargetAttr>(attribute.getValue()))
-    return op->emitOpError("expected '") << TargetAttr::attrName() << "' to be a '#ssa.target', but got "
-                                         << attribute.getValue();
-  return success();
-}

@@ -125,7 +125,7 @@ public:
   /// A number in a message.
   static std::string text(double number) {
     char buffer[32];
-    snprintf(buffer, sizeof(buffer), "%g", number);
+    snprintf(buffer, sizeof(buffer), "%.9g", number);
     return buffer;
   }
 

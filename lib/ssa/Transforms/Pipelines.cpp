@@ -21,6 +21,9 @@ void ssa::buildSSAOptimizePipeline(OpPassManager &pm) {
 void ssa::buildSSAToKernelsPipeline(OpPassManager &pm) {
   pm.addPass(createInlinerPass());
   buildSSAOptimizePipeline(pm);
+  pm.addPass(createSSAFusePass());
+  pm.addPass(createSSASortSelectionPass());
+  pm.addPass(createSSASelectSchedulePass());
   pm.addPass(createConvertSSAToSSAGPUPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

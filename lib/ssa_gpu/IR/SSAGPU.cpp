@@ -124,6 +124,39 @@ static SmallVector<Type> placeTypes(Operation *op) {
   return {IndexType::get(op->getContext()), IntegerType::get(op->getContext(), 1)};
 }
 
+LogicalResult ColumnsOp::verify() {
+  SharedType tile = getTile().getType(), part = getPart().getType();
+  ArrayRef<int64_t> from = tile.getShape(), to = part.getShape();
+  int64_t first = getFirst();
+  if (!tile.isTile() || tile.isRing() || to.size() != 2 || to[0] != from[0] || part.getElementType() != tile.getElementType() || first < 0 ||
+      first % 64 != 0 || first + to[1] > from[1])
+    return emitOpError() << "expected " << part << " to be columns of " << tile << " from a multiple of 64 on, but got " << first;
+  return success();
+}
+
+LogicalResult OrderOp::verify() {
+  if (!getLow().getType().isTile() || getLow().getType().isRing() || getLow().getType() != getHigh().getType())
+    return emitOpError() << "expected two tiles of one type, but got " << getLow().getType() << " and " << getHigh().getType();
+  return success();
+}
+
+LogicalResult SpreadOp::verify() {
+  RankedTensorType tile = getTile().getType();
+  SharedType array = getArray().getType();
+  if (array.isTile() || array.isRing() || array.getElementType() != tile.getElementType())
+    return emitOpError() << "expected an array of " << tile.getElementType() << ", but got " << array;
+  int64_t pitch = getPitch(), entries = (tile.getDimSize(0) - 1) * pitch + tile.getDimSize(1);
+  if (pitch % 2 != 0 || pitch < tile.getDimSize(1) || array.getShape()[0] < entries)
+    return emitOpError() << "expected an even pitch of at least " << tile.getDimSize(1) << " and at least " << entries
+                         << " entries for it, but got " << pitch << " and " << array.getShape()[0];
+  return success();
+}
+
+LogicalResult ConvertRowsOp::verify() {
+  if (cast<MemRefType>(getSource().getType()).getElementTypeBitWidth() != 8)
+    return emitOpError() << "expected elements of 8 bits, but got " << getSource().getType();
+  return verifyBody(*this, placeTypes(*this));
+}
 LogicalResult CopyRowsOp::verify() { return verifyBody(*this, placeTypes(*this)); }
 LogicalResult StoreRowsOp::verify() { return verifyBody(*this, placeTypes(*this)); }
 LogicalResult StoreEntriesOp::verify() { return verifyBody(*this, placeTypes(*this)); }

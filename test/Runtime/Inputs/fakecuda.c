@@ -29,6 +29,7 @@ typedef struct {
 } Function;
 
 static const uint64_t memoryStart = 0x7e0000000000, memoryOfDevice = 1ull << 36;
+static const uint64_t heapStart = 1ull << 32; /* in the memory of a device; below, tests place what they like */
 static uint64_t allocated[8];
 static __thread void *contexts[16];
 static __thread int numContexts, captureMode;
@@ -220,7 +221,7 @@ Result cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
   if (device < 0)
     return INVALID_CONTEXT;
   pthread_mutex_lock(&mutex);
-  *pointer = memoryStart + device * memoryOfDevice + allocated[device];
+  *pointer = memoryStart + device * memoryOfDevice + heapStart + allocated[device];
   allocated[device] += (bytes + 511) / 512 * 512;
   pthread_mutex_unlock(&mutex);
   char line[128];

@@ -14,6 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 BASE = 0x7E0000000000  # where the fake driver's memory begins
 SPACE = 1 << 36  # of each device
+HEAP = 1 << 32  # where allocations begin in it
 sys.path[:0] = [str(HERE), str(ROOT / "python")]
 
 folder = pathlib.Path(tempfile.mkdtemp(prefix="ssa-launchers-"))
@@ -23,18 +24,27 @@ def fake_driver():
     """The path of the fake driver, built by the compiler in CC."""
     path = folder / "libfakecuda.so"
     if not path.exists():
-        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-pthread", "-o", path, HERE / "fakecuda.c"], check=True)
+        subprocess.run(
+            [os.environ.get("CC", "cc"), "-shared", "-fPIC", "-pthread", "-o", path, HERE / "fakecuda.c"], check=True
+        )
     return str(path)
 
 
 def environment(log, **settings):
     found = {k: v for k, v in os.environ.items() if not k.startswith("FAKE_CUDA")}
-    return {**found, "SSA_LIBCUDA": fake_driver(), "FAKE_CUDA_LOG": str(log), "PYTHONPATH": str(ROOT / "python"),
-            **{f"FAKE_CUDA_{k}": str(v) for k, v in settings.items()}}
+    return {
+        **found,
+        "SSA_LIBCUDA": fake_driver(),
+        "FAKE_CUDA_LOG": str(log),
+        "PYTHONPATH": str(ROOT / "python"),
+        **{f"FAKE_CUDA_{k}": str(v) for k, v in settings.items()},
+    }
 
 
-LAUNCHERS = {"C++": [os.path.join(os.environ.get("SSA_BIN", ""), "ssa-test-calls")],
-             "Python": [sys.executable, str(HERE / "python_calls.py")]}
+LAUNCHERS = {
+    "C++": [os.path.join(os.environ.get("SSA_BIN", ""), "ssa-test-calls")],
+    "Python": [sys.executable, str(HERE / "python_calls.py")],
+}
 
 
 def array(pointer, dtype, shape, strides=None):
@@ -57,8 +67,14 @@ def execute(launcher, batches, settings):
     """Lines of answers and a list of records for each call, the first one being those before any call."""
     log = folder / "log"
     log.unlink(missing_ok=True)
-    done = subprocess.run(LAUNCHERS[launcher], input=json.dumps(batches), capture_output=True, text=True, timeout=120,
-                          env=environment(log, **settings))
+    done = subprocess.run(
+        LAUNCHERS[launcher],
+        input=json.dumps(batches),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment(log, **settings),
+    )
     if done.returncode:
         raise AssertionError(f"{launcher}: exit code {done.returncode}: {done.stderr[-3000:]}")
     records = [[]]
@@ -88,8 +104,12 @@ def make_calls(bundle, calls, device=0, **settings):
     cpp, python = ([comparable(lines) for lines in records[launcher]] for launcher in ("C++", "Python"))
     for i, (a, b) in enumerate(zip(cpp, python)):
         if a != b:
-            raise AssertionError(f"call {i - 1}: the driver was asked by C++ for\n  " + "\n  ".join(map(str, a)) + "\nby Python for\n  "
-                                 + "\n  ".join(map(str, b)))
+            raise AssertionError(
+                f"call {i - 1}: the driver was asked by C++ for\n  "
+                + "\n  ".join(map(str, a))
+                + "\nby Python for\n  "
+                + "\n  ".join(map(str, b))
+            )
     assert len(cpp) == len(python)
     return [answer.replace(str(path), "bundle.json") for answer in answers["C++"]], records["C++"]
 
@@ -100,8 +120,8 @@ def comparable(lines):
 
 
 def parameters(record, kinds):
-    """The kernel's arguments out of a record of a launch: "p" pointers (from the beginning of the fake memory), "m" tensor maps, else
-    struct's letters."""
+    """The kernel's arguments out of a record of a launch: "p" pointers (from the beginning of the fake memory), "m"
+    tensor maps, else struct's letters."""
     block, offset, values = bytes.fromhex(record.rpartition(" parameters ")[2]), 0, []
     for kind in kinds:
         size, alignment = (128, 64) if kind == "m" else (8, 8) if kind == "p" else (struct.calcsize(kind),) * 2
@@ -123,9 +143,17 @@ def launches(records):
 
 def shape_of(record):
     """Kernel, grid, block, shared bytes and stream of a record of a launch."""
-    found = re.match(r"launch (\w+) device \d+ grid (\d+) (\d+) (\d+) block (\d+) (\d+) (\d+) shared (\d+) stream (\S+)", record)
+    found = re.match(
+        r"launch (\w+) device \d+ grid (\d+) (\d+) (\d+) block (\d+) (\d+) (\d+) shared (\d+) stream (\S+)", record
+    )
     numbers = list(map(int, found.groups()[1:8]))
-    return found[1], tuple(numbers[:3]), tuple(numbers[3:6]), numbers[6], 0 if found[9] == "(nil)" else int(found[9], 16)
+    return (
+        found[1],
+        tuple(numbers[:3]),
+        tuple(numbers[3:6]),
+        numbers[6],
+        0 if found[9] == "(nil)" else int(found[9], 16),
+    )
 
 
 def main(tests):
@@ -142,7 +170,9 @@ def main(tests):
             import traceback
 
             failed += 1
-            where = "".join(traceback.format_exception(error)) if not isinstance(error, AssertionError) else f"{error}\n"
+            where = (
+                "".join(traceback.format_exception(error)) if not isinstance(error, AssertionError) else f"{error}\n"
+            )
             line = traceback.extract_tb(error.__traceback__)
             print(f"FAIL {test.__name__} (line {[f.lineno for f in line if f.name == test.__name__][-1:]}): {where}")
     print(f"{count - failed} passed, {failed} failed")

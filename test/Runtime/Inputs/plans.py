@@ -9,8 +9,10 @@ class Plan:
 
     def __init__(self, entry):
         self.entry = entry
-        self.lists = {key: [] for key in ("arguments", "results", "values", "checks", "buffers", "launches", "tensormaps",
-                                          "repeats")}
+        self.lists = {
+            key: []
+            for key in ("arguments", "results", "values", "checks", "buffers", "launches", "tensormaps", "repeats")
+        }
         self.inputs = None
         self.bytes, self.alignment = 0, 256
 
@@ -37,54 +39,93 @@ class Plan:
         """Adds an argument with its buffer; returns the number of the argument. "free": innermost stride 1."""
         if strides == "free":
             strides = [None] * (len(shape) - 1) + [1] if shape else []
-        number = self._add("arguments", {"name": name, "dtype": dtype, "shape": shape, "strides": strides, "alignment": alignment,
-                                         "access": access})
+        number = self._add(
+            "arguments",
+            {
+                "name": name,
+                "dtype": dtype,
+                "shape": shape,
+                "strides": strides,
+                "alignment": alignment,
+                "access": access,
+            },
+        )
         return number
 
     def buffer(self, argument):
         """The buffer of an argument."""
         item = self.lists["arguments"][argument]
         dims = range(len(item["shape"]))
-        return self._add("buffers", {"argument": argument, "dtype": item["dtype"],
-                                     "shape": [self.value("dim", argument, d) for d in dims],
-                                     "strides": [self.value("stride", argument, d) for d in dims]})
+        return self._add(
+            "buffers",
+            {
+                "argument": argument,
+                "dtype": item["dtype"],
+                "shape": [self.value("dim", argument, d) for d in dims],
+                "strides": [self.value("stride", argument, d) for d in dims],
+            },
+        )
 
     def scalar(self, name, kind):
         return self._add("arguments", {"name": name, "scalar": kind})
 
     def result(self, name, dtype, shape, strides="any", alignment=16, buffer=None):
         """Adds a result; returns (number, buffer)."""
-        number = self._add("results", {"name": name, "dtype": dtype, "shape": shape, "strides": strides, "alignment": alignment,
-                                       "buffer": buffer})
+        number = self._add(
+            "results",
+            {
+                "name": name,
+                "dtype": dtype,
+                "shape": shape,
+                "strides": strides,
+                "alignment": alignment,
+                "buffer": buffer,
+            },
+        )
         return number
 
     def own(self, result):
         """The buffer of a result with memory of its own."""
         item = self.lists["results"][result]
         strides = [self.value("result_stride", result, d) for d in range(len(item["shape"]))]
-        item["buffer"] = self._add("buffers", {"result": result, "dtype": item["dtype"], "shape": item["shape"], "strides": strides})
+        item["buffer"] = self._add(
+            "buffers", {"result": result, "dtype": item["dtype"], "shape": item["shape"], "strides": strides}
+        )
         return item["buffer"]
 
     def workspace(self, offset, dtype, shape, strides):
         return self._add("buffers", {"workspace": offset, "dtype": dtype, "shape": shape, "strides": strides})
 
     def view(self, buffer, offset, dtype, shape, strides):
-        return self._add("buffers", {"view": buffer, "offset": offset, "dtype": dtype, "shape": shape, "strides": strides})
+        return self._add(
+            "buffers", {"view": buffer, "offset": offset, "dtype": dtype, "shape": shape, "strides": strides}
+        )
 
     def check(self, message, **what):
         self._add("checks", {**what, "message": message})
 
     def launch(self, kernel, grid, arguments, block=(128, 1, 1), shared=None, **more):
-        item = {"kernel": kernel, "grid": list(grid), "block": list(block), "shared": self.const(0) if shared is None else shared,
-                "arguments": arguments, "after": [], "reads": [], "writes": []}
+        item = {
+            "kernel": kernel,
+            "grid": list(grid),
+            "block": list(block),
+            "shared": self.const(0) if shared is None else shared,
+            "arguments": arguments,
+            "after": [],
+            "reads": [],
+            "writes": [],
+        }
         item.update({"if" if key == "condition" else key: value for key, value in more.items()})
         return self._add("launches", item)
 
     def json(self):
         if not self.lists["values"]:
             self.const(0)
-        plan = {"entry": self.entry, "inputs": len(self.lists["values"]) if self.inputs is None else self.inputs,
-                "workspace": {"bytes": self.bytes or self.const(0), "alignment": self.alignment}}
+        plan = {
+            "entry": self.entry,
+            "inputs": len(self.lists["values"]) if self.inputs is None else self.inputs,
+            "workspace": {"bytes": self.bytes or self.const(0), "alignment": self.alignment},
+        }
         optional = ("tensormaps", "repeats")
         plan.update({key: items for key, items in self.lists.items() if items or key not in optional})
         return plan
@@ -93,8 +134,12 @@ class Plan:
 def bundle(*plans, chips=("sm_90a",), ptx=None):
     plans = [plan.json() if isinstance(plan, Plan) else plan for plan in plans]
     kernels = sorted({launch["kernel"] for plan in plans for launch in plan["launches"]})
-    text = ptx or ".version 8.8\n.target {chip}\n" + "".join(f".visible .entry {kernel}() {{ ret; }}\n" for kernel in kernels)
-    targets = [{"chip": chip, "ptx_version": "8.8", "ptx": text.replace("{chip}", chip), "entries": plans} for chip in chips]
+    text = ptx or ".version 8.8\n.target {chip}\n" + "".join(
+        f".visible .entry {kernel}() {{ ret; }}\n" for kernel in kernels
+    )
+    targets = [
+        {"chip": chip, "ptx_version": "8.8", "ptx": text.replace("{chip}", chip), "entries": plans} for chip in chips
+    ]
     return {"format": "ssa-bundle", "version": 1, "producer": "test", "targets": targets}
 
 
@@ -112,9 +157,20 @@ def axpy():
     grid = p.value("ceildiv", p.value("mul", n, eight), p.const(128))
     z = p.result("z", "f32", [n, eight])
     bz = p.own(z)
-    p.launch("axpy", [grid, one, one], [["f32", {"argument": a}], ["pointer", bx], ["i64", p.value("stride", x, 0)], ["pointer", by],
-                                        ["i64", p.value("stride", y, 0)], ["pointer", bz],
-                                        ["i64", p.value("result_stride", z, 0)], ["i64", n]])
+    p.launch(
+        "axpy",
+        [grid, one, one],
+        [
+            ["f32", {"argument": a}],
+            ["pointer", bx],
+            ["i64", p.value("stride", x, 0)],
+            ["pointer", by],
+            ["i64", p.value("stride", y, 0)],
+            ["pointer", bz],
+            ["i64", p.value("result_stride", z, 0)],
+            ["i64", n],
+        ],
+    )
     return p
 
 
@@ -134,12 +190,26 @@ def pipeline():
     bout, blse = p.own(out), p.own(lse)
     scratch = p.workspace(zero, "f32", [rows, dims[2]], [dims[2], one])
     second = p.workspace(aligned, "i32", [rows], [one])
-    half = p.view(bx, p.value("mul", p.value("div", elements, p.const(2)), p.const(2)), "bf16", [rows, dims[2]], [dims[2], one])
+    half = p.view(
+        bx, p.value("mul", p.value("div", elements, p.const(2)), p.const(2)), "bf16", [rows, dims[2]], [dims[2], one]
+    )
     p.bytes = p.value("add", aligned, p.value("mul", rows, p.const(4)))
-    p.launch("first", [rows, one, one], [["pointer", bx], ["pointer", scratch], ["i32", dims[2]], ["i32", p.value("scalar", k)]])
-    p.launch("odd", [one, one, one], [["pointer", half], ["pointer", second]], condition=p.value("rem", elements, p.const(2)))
-    p.launch("second", [dims[1], dims[0], one], [["pointer", scratch], ["pointer", second], ["pointer", half], ["pointer", bout],
-                                                 ["pointer", blse]], (64, 2, 1), p.const(60000), after=[0, 1])
+    p.launch(
+        "first",
+        [rows, one, one],
+        [["pointer", bx], ["pointer", scratch], ["i32", dims[2]], ["i32", p.value("scalar", k)]],
+    )
+    p.launch(
+        "odd", [one, one, one], [["pointer", half], ["pointer", second]], condition=p.value("rem", elements, p.const(2))
+    )
+    p.launch(
+        "second",
+        [dims[1], dims[0], one],
+        [["pointer", scratch], ["pointer", second], ["pointer", half], ["pointer", bout], ["pointer", blse]],
+        (64, 2, 1),
+        p.const(60000),
+        after=[0, 1],
+    )
     return p
 
 
@@ -178,12 +248,37 @@ def maps():
     by = p.own(y)
     view = p.view(bx, p.const(256), "f8e4m3fn", [n, p.const(64)], [p.const(128), one])
     p.lists["tensormaps"] = [
-        {"buffer": bx, "box": [1, 1, 32, 64], "swizzle": "128b", "l2_promotion": "256b", "fill": "zero", "interleave": "none"},
-        {"buffer": view, "box": [16, 64], "swizzle": "none", "l2_promotion": "none", "fill": "nan", "interleave": "none"},
+        {
+            "buffer": bx,
+            "box": [1, 1, 32, 64],
+            "swizzle": "128b",
+            "l2_promotion": "256b",
+            "fill": "zero",
+            "interleave": "none",
+        },
+        {
+            "buffer": view,
+            "box": [16, 64],
+            "swizzle": "none",
+            "l2_promotion": "none",
+            "fill": "nan",
+            "interleave": "none",
+        },
     ]
-    p.launch("tma", [p.const(4), n, one], [["i32", n], ["tensormap", 0], ["pointer", by], ["tensormap", 1], ["i8", one]],
-             cluster=[2, 1, 1], condition=p.value("cmp", "sgt", n, p.const(0)))
-    p.launch("wide", [p.const(16), one, one], [["tensormap", 1]], cluster=[16, 1, 1], condition=p.value("cmp", "sgt", n, p.const(0)))
+    p.launch(
+        "tma",
+        [p.const(4), n, one],
+        [["i32", n], ["tensormap", 0], ["pointer", by], ["tensormap", 1], ["i8", one]],
+        cluster=[2, 1, 1],
+        condition=p.value("cmp", "sgt", n, p.const(0)),
+    )
+    p.launch(
+        "wide",
+        [p.const(16), one, one],
+        [["tensormap", 1]],
+        cluster=[16, 1, 1],
+        condition=p.value("cmp", "sgt", n, p.const(0)),
+    )
     return p
 
 
@@ -193,9 +288,24 @@ def scalars():
     kinds = ("i1", "i8", "i16", "i32", "i64", "f32", "f64")
     arguments = [p.scalar(kind + "s", kind) for kind in kinds]
     values = [p.value("scalar", a) for a in arguments[:5]]
-    passed = [["i1", values[0]], ["i64", values[4]], ["i8", values[1]], ["i16", values[2]], ["i8", values[1]], ["i32", values[3]],
-              ["i8", values[1]], ["f32", {"argument": arguments[5]}], ["f64", {"argument": arguments[6]}], ["f32", "inf"],
-              ["f32", "-inf"], ["f64", "nan"], ["f32", 0.1], ["f64", 0.1], ["f32", 1e60], ["i16", p.const(-2)]]
+    passed = [
+        ["i1", values[0]],
+        ["i64", values[4]],
+        ["i8", values[1]],
+        ["i16", values[2]],
+        ["i8", values[1]],
+        ["i32", values[3]],
+        ["i8", values[1]],
+        ["f32", {"argument": arguments[5]}],
+        ["f64", {"argument": arguments[6]}],
+        ["f32", "inf"],
+        ["f32", "-inf"],
+        ["f64", "nan"],
+        ["f32", 0.1],
+        ["f64", 0.1],
+        ["f32", 1e60],
+        ["i16", p.const(-2)],
+    ]
     one = p.const(1)
     p.launch("scalars", [one, one, one], passed)
     p.launch("nothing", [one, one, one], [])
@@ -211,7 +321,11 @@ def arithmetic():
     names = ("add", "sub", "mul", "div", "rem", "floordiv", "ceildiv", "max", "min")
     values = [p.value(name, x, y) for name in names]
     values += [p.value("cmp", predicate, x, y) for predicate in ("eq", "ne", "slt", "sle", "sgt", "sge")]
-    values += [p.value("and", values[-1], values[-2]), p.value("or", values[-1], values[-2]), p.value("select", values[-1], x, y)]
+    values += [
+        p.value("and", values[-1], values[-2]),
+        p.value("or", values[-1], values[-2]),
+        p.value("select", values[-1], x, y),
+    ]
     one = p.const(1)
     p.launch("arithmetic", [one, one, one], [["i64", value] for value in values])
     return p
@@ -231,14 +345,16 @@ def aliases():
     own = p.result("own", "f32", [n, four], "contiguous", 4)
     bown = p.own(own)
     p.result("again", "f32", [n, four], "contiguous", 4, bown)
-    p.launch("fill", [n, one, one], [["pointer", bown], ["pointer", bx]])
+    p.launch("fill", [n, one, one], [["pointer", bown], ["pointer", bx]], (4, 1, 1))
     return p
 
 
 def sizes_only():
     """An argument of which only sizes are used, and an f8 one with a fixed middle stride."""
     p = Plan("sizes_only")
-    like, x = p.tensor("like", "bf16", [None, None], access="none"), p.tensor("x", "f8e4m3fn", [None, 3, 16], [None, 16, 1], 8)
+    like, x = p.tensor("like", "bf16", [None, None], access="none"), p.tensor(
+        "x", "f8e4m3fn", [None, 3, 16], [None, 16, 1], 8
+    )
     n = p.value("dim", like, 1)
     blike, bx = p.buffer(like), p.buffer(x)
     y = p.result("y", "i64", [p.value("dim", like, 0), n], alignment=8)
@@ -261,10 +377,16 @@ def limits():
     r = p.result("r", "f32", [chosen(5, one)], "contiguous", 4)
     p.own(r)
     p.bytes = chosen(6, zero)
-    p.launch("limits", [chosen(0, one), chosen(1, one), chosen(2, one)], [["i32", chosen(3, one)], ["i1", chosen(7, one)]],
-             shared=chosen(4, zero))
+    p.launch(
+        "limits",
+        [chosen(0, one), chosen(1, one), chosen(2, one)],
+        [["i32", chosen(3, one)], ["i1", chosen(7, one)]],
+        shared=chosen(4, zero),
+    )
     p.launch("square", [one, one, one], [["i64", squares]])
     return p
 
 
-PLANS = {make.__name__: make for make in (axpy, pipeline, chunks, maps, scalars, arithmetic, aliases, sizes_only, limits)}
+PLANS = {
+    make.__name__: make for make in (axpy, pipeline, chunks, maps, scalars, arithmetic, aliases, sizes_only, limits)
+}

@@ -21,8 +21,9 @@ def argument(value):
 
 def call(bundle, item):
     out = item.get("results")
-    values = bundle[item["entry"]](*map(argument, item["arguments"]), out=out and [argument(o) if o else None for o in out],
-                                   stream=item["stream"])
+    values = bundle[item["entry"]](
+        *map(argument, item["arguments"]), out=out and [argument(o) if o else None for o in out], stream=item["stream"]
+    )
     return "ok" + "".join(f" {v.pointer}" for v in (values if isinstance(values, tuple) else (values,)))
 
 

@@ -25,14 +25,13 @@ using namespace mlir::ssa;
 
 namespace {
 
-/// What is decided before anything is built.
+/// The schedule, and what follows from it and from the types.
 struct AttendPlan {
   ssa_gpu::Family family;
-  int64_t warps = 4, stages, tileKeys = 64;
+  int64_t tileRows, tileKeys, stages;
   int64_t cells, group, queryBlock;
   int64_t width; // elements that a thread copies at a time
-  int64_t tileRows() const { return 16 * warps; }
-  int64_t tilesPerList() const { return ceilDiv(queryBlock * group, tileRows()); }
+  int64_t tilesPerList() const { return ceilDiv(queryBlock * group, tileRows); }
 };
 
 class AttendConversion {
@@ -47,12 +46,13 @@ private:
   enum Argument { queryArg, keyArg, valueArg, outputArg, lseArg, tokensArg, firstFreeArg };
 
   LogicalResult checkSupported();
-  LogicalResult decide();
+  LogicalResult readSchedule();
   void requireSizes();
   LogicalResult build(KernelBuilder &k, Value item, ArrayRef<Value> captured);
   void decodeItem(KernelBuilder &k, Value item);
   LogicalResult buildTile(KernelBuilder &k, ArrayRef<Value> captured);
   void loadStep(KernelBuilder &k, TileEmitter &t, const KeySlots &slots, Value step);
+  FailureOr<Value> getLogits(KernelBuilder &k, TileEmitter &t, const KeySlots &slots, ScoreTiles &scores, Value products, Value stage);
 
   /// A row of the tile: which query of which head.
   struct Row {
@@ -61,6 +61,9 @@ private:
   Row getRow(Emitter &k, Value row);
   RowPlace placeOf(Emitter &k, const BufferView &view, Value row);
 
+  bool contiguousSteps() {
+    return op.getSelections().empty() || cast<SelectionType>(op.getSelections().front().getType()).getKeyBlock() % plan.tileKeys == 0;
+  }
   int64_t paddedDim() const { return ceilDiv(dim, 16) * 16; }
   int64_t paddedValueDim() const { return ceilDiv(valueDim, 16) * 16; }
 
@@ -99,13 +102,14 @@ LogicalResult AttendConversion::checkSupported() {
   return success();
 }
 
-LogicalResult AttendConversion::decide() {
-  TargetAttr target = TargetAttr::of(op);
-  if (!target)
-    return op.emitOpError("has no target; run 'ssa-attach-target'");
-  if (!target.hasMMASync() || !target.hasCpAsync())
-    return op.emitOpError() << "needs 'mma.sync' and 'cp.async', but " << target.getChip() << " has not";
-  plan.family = target.hasWGMMA() ? ssa_gpu::Family::wgmma : ssa_gpu::Family::mma_sync;
+LogicalResult AttendConversion::readSchedule() {
+  ScheduleAttr schedule = ScheduleAttr::of(op);
+  if (!schedule)
+    return op.emitOpError("has no schedule; run 'ssa-select-schedule'");
+  plan.family = schedule.getInstruction() == Instruction::wgmma ? ssa_gpu::Family::wgmma : ssa_gpu::Family::mma_sync;
+  plan.tileRows = schedule.getTileRows();
+  plan.tileKeys = schedule.getTileKeys();
+  plan.stages = schedule.getStages();
   int64_t heads = op.getQuery().getType().getDimSize(1), keyHeads = op.getKey().getType().getDimSize(1);
   plan.cells = keyHeads;
   std::optional<SelectionType> selection;
@@ -119,19 +123,10 @@ LogicalResult AttendConversion::decide() {
   plan.group = heads / plan.cells;
   // Where all queries share one list the tile is filled with queries.
   bool sharedByAll = !selection || selection->getDimSize(2) == 1;
-  plan.queryBlock = sharedByAll ? std::max<int64_t>(plan.tileRows() / plan.group, 1) : selection->getQueryBlock();
+  plan.queryBlock = sharedByAll ? std::max<int64_t>(plan.tileRows / plan.group, 1) : selection->getQueryBlock();
   plan.width = host.getVectorWidth(op, std::gcd(dim, valueDim), {{"query", host.getBuffer(op.getQuery())},
                                                                  {"key", host.getBuffer(op.getKey())},
                                                                  {"value", host.getBuffer(op.getValue())}});
-  // A stage more hides latency; two blocks a multiprocessor hide more.
-  auto bytes = [&](int64_t stages) {
-    auto padded = [](int64_t columns) { return ssa_gpu::SharedType::getPaddedColumns(columns) * 2; };
-    return plan.tileRows() * padded(dim) + stages * plan.tileKeys * (padded(dim) + padded(valueDim) + 4) + 1024;
-  };
-  plan.stages = 2 * bytes(3) <= target.sharedMemoryBytesPerSM() - 2048 ? 3 : 2;
-  if (bytes(plan.stages) > target.sharedMemoryBytes())
-    return op.emitOpError() << "needs " << bytes(plan.stages) << " bytes of shared memory, but " << target.getChip() << " has "
-                            << target.sharedMemoryBytes();
   return success();
 }
 
@@ -157,7 +152,7 @@ void AttendConversion::requireSizes() {
 }
 
 LogicalResult AttendConversion::run() {
-  if (failed(checkSupported()) || failed(decide()))
+  if (failed(checkSupported()) || failed(readSchedule()))
     return failure();
   FailureOr<Value> output = host.allocateResult(op, 0), lse = host.allocateResult(op, 1);
   if (failed(output) || failed(lse))
@@ -179,7 +174,7 @@ LogicalResult AttendConversion::run() {
 
   Value lists = e.ceilDiv(e.dim(q, 2), e.index(plan.queryBlock));
   Value items = e.mul(e.mul(e.dim(q, 0), e.index(plan.cells * plan.tilesPerList())), lists);
-  KernelBuilder k(host.builder, op, "ssa_sparse_attend", 32 * plan.warps, arguments);
+  KernelBuilder k(host.builder, op, "ssa_sparse_attend", 2 * plan.tileRows, arguments);
   LogicalResult result = success();
   k.forEachItem(items, [&](Value item) {
     SmallVector<Value> scalars;
@@ -187,6 +182,10 @@ LogicalResult AttendConversion::run() {
       scalars.push_back(k.getArgument(firstCaptured + i));
     result = build(k, item, scalars);
   });
+  for (unsigned rows : {queryArg, keyArg, valueArg})
+    k.setReadOnly(rows, plan.width * elementType.getIntOrFloatBitWidth() / 8);
+  k.setWriteOnly(outputArg, 2 * cast<MemRefType>(output->getType()).getElementTypeBitWidth() / 8); // pairs of values
+  k.setWriteOnly(lseArg, 4);
   k.finish();
   return result;
 }
@@ -216,7 +215,7 @@ void AttendConversion::decodeItem(KernelBuilder &k, Value item) {
   list = k.sub(k.sub(lists, k.index(1)), split(lists));
   cell = split(k.index(plan.cells));
   batch = item;
-  firstRow = k.mul(k.toI32(tile), k.i32(plan.tileRows()));
+  firstRow = k.mul(k.toI32(tile), k.i32(plan.tileRows));
 }
 
 AttendConversion::Row AttendConversion::getRow(Emitter &k, Value row) {
@@ -234,11 +233,12 @@ RowPlace AttendConversion::placeOf(Emitter &k, const BufferView &view, Value row
 
 LogicalResult AttendConversion::build(KernelBuilder &k, Value item, ArrayRef<Value> captured) {
   decodeItem(k, item);
-  TileEmitter t(k, plan.tileRows());
-  queryTile = t.alloc({plan.tileRows(), paddedDim()}, elementType);
+  TileEmitter t(k, plan.tileRows);
+  queryTile = t.alloc({plan.tileRows, paddedDim()}, elementType);
   keyRing = t.alloc({plan.stages, plan.tileKeys, paddedDim()}, elementType);
   valueRing = t.alloc({plan.stages, plan.tileKeys, paddedValueDim()}, elementType);
-  numberRing = t.alloc({plan.stages, plan.tileKeys}, k.builder.getI32Type());
+  // The numbers of a step, or the first one and how many there are.
+  numberRing = t.alloc({plan.stages, contiguousSteps() ? 2 : plan.tileKeys}, k.builder.getI32Type());
   return buildTile(k, captured);
 }
 
@@ -246,29 +246,54 @@ LogicalResult AttendConversion::build(KernelBuilder &k, Value item, ArrayRef<Val
 void AttendConversion::loadStep(KernelBuilder &k, TileEmitter &t, const KeySlots &slots, Value step) {
   k.ifThen(k.lt(step, slots.steps), [&] {
     Value stage = k.rem(step, k.i32(plan.stages)), first = k.mul(step, k.i32(plan.tileKeys));
-    Value keyTile = t.slot(keyRing, stage), valueTile = t.slot(valueRing, stage), numbers = t.slot(numberRing, stage);
-    t.fill(numbers, [&](Value entry) { return slots.getNumber(k, k.add(first, entry)); });
-    auto place = [&](const BufferView &view, int64_t heads) {
-      return [&, heads](Value row) -> RowPlace {
-        Value number = slots.getNumber(k, k.add(first, row));
-        Value head = k.div(cell, k.index(plan.cells / heads));
-        return {view.getBegin(k, {batch, head, k.toIndex(number)}), slots.isInSight(k, number)};
-      };
+    std::optional<KeySlots::Step> neighbours;
+    if (slots.isContiguous())
+      neighbours = slots.getStep(k, step);
+    t.fill(t.slot(numberRing, stage), [&](Value entry) {
+      if (neighbours)
+        return k.select(k.eq(entry, k.i32(0)), neighbours->base, neighbours->count);
+      return slots.getNumber(k, k.add(first, entry));
+    });
+    auto copy = [&](const BufferView &view, Value ring, int64_t columns) {
+      Value head = k.div(cell, k.index(plan.cells / cast<MemRefType>(view.buffer.getType()).getDimSize(1)));
+      Value begin = view.getBegin(k, {batch, head});
+      if (neighbours)
+        begin = view.advance(k, begin, 2, k.toIndex(neighbours->base));
+      t.copyRows(view.buffer, t.slot(ring, stage), columns, plan.width, [&](Value row) -> RowPlace {
+        Value number = neighbours ? slots.getNumber(k, *neighbours, row) : slots.getNumber(k, k.add(first, row));
+        return {view.advance(k, begin, 2, k.toIndex(neighbours ? row : number)), slots.isInSight(k, number)};
+      });
     };
-    int64_t heads = op.getKey().getType().getDimSize(1);
-    t.copyRows(keyView.buffer, keyTile, dim, plan.width, place(keyView, heads));
-    t.copyRows(valueView.buffer, valueTile, valueDim, plan.width, place(valueView, heads));
+    copy(keyView, keyRing, dim);
+    copy(valueView, valueRing, valueDim);
   });
   t.commitCopies();
 }
 
+/// The scores of one step, hidden ones `-inf`.
+FailureOr<Value> AttendConversion::getLogits(KernelBuilder &k, TileEmitter &t, const KeySlots &slots, ScoreTiles &scores, Value products, Value stage) {
+  Type i32 = k.builder.getI32Type();
+  Value entries = t.slot(numberRing, stage);
+  if (!slots.isContiguous())
+    return scores.getLogits(products, t.mapColumns(plan.tileKeys, i32, [&](Value column) { return t.loadEntry(entries, column); }));
+  KeySlots::Step step{t.loadEntry(entries, k.i32(0)), t.loadEntry(entries, k.i32(1))};
+  auto numbers = [&] { return t.mapColumns(plan.tileKeys, i32, [&](Value column) { return slots.getNumber(k, step, column); }); };
+  if (!op.getScore().empty())
+    return scores.getLogits(products, numbers());
+  // Most steps hide nothing from anyone.
+  Value logits = scores.scaleProducts(products);
+  return k.ifElse(slots.isAllVisible(k, step), logits.getType(), [&] { return SmallVector<Value>{logits}; },
+                  [&] { return SmallVector<Value>{scores.hide(logits, numbers())}; })
+      .front();
+}
+
 LogicalResult AttendConversion::buildTile(KernelBuilder &k, ArrayRef<Value> captured) {
-  TileEmitter t(k, plan.tileRows());
+  TileEmitter t(k, plan.tileRows);
   Type f32 = k.builder.getF32Type(), i32 = k.builder.getI32Type();
   Value shift = k.sub(tokens, queries);
 
   // The positions between which the tile's queries stand.
-  Value lastRow = k.min(k.add(firstRow, k.i32(plan.tileRows() - 1)), k.i32(plan.queryBlock * plan.group - 1));
+  Value lastRow = k.min(k.add(firstRow, k.i32(plan.tileRows - 1)), k.i32(plan.queryBlock * plan.group - 1));
   Value firstQuery = k.mul(k.toI32(list), k.i32(plan.queryBlock));
   Value group = k.i32(plan.group);
   Value firstPosition = k.add(k.add(firstQuery, k.div(firstRow, group)), shift);
@@ -304,8 +329,7 @@ LogicalResult AttendConversion::buildTile(KernelBuilder &k, ArrayRef<Value> capt
     loadStep(k, t, slots, k.add(step, k.i32(plan.stages - 1)));
     Value stage = k.rem(step, k.i32(plan.stages));
     Value products = t.mma(plan.family, lhs, t.slot(keyRing, stage), /*transposed=*/true, zeros);
-    Value numbers = t.mapColumns(plan.tileKeys, i32, [&](Value column) { return t.loadEntry(t.slot(numberRing, stage), column); });
-    FailureOr<Value> logits = scores.getLogits(products, numbers);
+    FailureOr<Value> logits = getLogits(k, t, slots, scores, products, stage);
     if (failed(logits)) {
       result = failure();
       return llvm::to_vector(carried);

@@ -9,6 +9,9 @@
 using namespace mlir;
 using namespace mlir::ssa;
 
+/// As the mask of the lanes that take part in what a warp does together.
+static constexpr int64_t allLanes = -1;
+
 BlockKernel::BlockKernel(OpBuilder &host, Operation *op, StringRef name, int64_t threads, ValueRange arguments)
     : KernelBuilder(host, op, name, threads, arguments), numThreads(threads) {
   assert(threads % warpSize == 0 && "expected whole warps");
@@ -25,14 +28,10 @@ void BlockKernel::barrier() { gpu::BarrierOp::create(builder, loc); }
 //===----------------------------------------------------------------------===//
 
 void BlockKernel::warpBarrier() {
-  LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.nvvm.bar.warp.sync"), ValueRange{i32(-1)});
+  LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.nvvm.bar.warp.sync"), ValueRange{i32(allLanes)});
 }
 
-Value BlockKernel::ballot(Value condition) {
-  return LLVM::CallIntrinsicOp::create(builder, loc, builder.getI32Type(), builder.getStringAttr("llvm.nvvm.vote.ballot.sync"),
-                                       ValueRange{i32(-1), condition})
-      .getResult(0);
-}
+Value BlockKernel::ballot(Value condition) { return callWarp("llvm.nvvm.vote.ballot.sync", {i32(allLanes), condition}); }
 
 Value BlockKernel::countBelow(Value mask) {
   Value below = sub(shiftLeft(i32(1), lane()), i32(1));
@@ -44,17 +43,17 @@ Value BlockKernel::shuffle(Value v, Value from) {
 }
 
 std::pair<Value, Value> BlockKernel::shuffleUp(Value v, int64_t distance, int64_t groupSize) {
-  auto op = gpu::ShuffleOp::create(builder, loc, v, i32(distance), i32(groupSize), gpu::ShuffleMode::UP);
-  return {op.getShuffleResult(), op.getValid()};
+  // A width below the warp's would also leave out all lanes past it; so groups are told apart here.
+  auto op = gpu::ShuffleOp::create(builder, loc, v, i32(distance), i32(warpSize), gpu::ShuffleMode::UP);
+  return {op.getShuffleResult(), le(i32(distance), rem(lane(), i32(groupSize)))};
 }
 
-Value BlockKernel::warpMax(Value v) {
-  return gpu::SubgroupReduceOp::create(builder, loc, v, gpu::AllReduceOperation::MAXUI, /*uniform=*/true);
+Value BlockKernel::callWarp(StringRef intrinsic, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(builder, loc, builder.getI32Type(), builder.getStringAttr(intrinsic), operands).getResult(0);
 }
 
-Value BlockKernel::warpSum(Value v) {
-  return gpu::SubgroupReduceOp::create(builder, loc, v, gpu::AllReduceOperation::ADD, /*uniform=*/true);
-}
+Value BlockKernel::warpMax(Value v) { return callWarp("llvm.nvvm.redux.sync.umax", {v, i32(allLanes)}); }
+Value BlockKernel::warpSum(Value v) { return callWarp("llvm.nvvm.redux.sync.add", {v, i32(allLanes)}); }
 
 //===----------------------------------------------------------------------===//
 // Blocks
@@ -137,4 +136,22 @@ SmallVector<Value> BlockKernel::join(ValueRange values, Value position, int64_t 
         [&] { return kept; });
   }
   return joined;
+}
+
+void BlockKernel::sort(Value memory, Value begin, int64_t size, Value member, int64_t teamSize, bool isBitonic) {
+  // A bitonic network: pairs of numbers `distance` apart are ordered, in the direction of their run of `length` numbers.
+  for (int64_t length = isBitonic ? size : 2; length <= size; length *= 2)
+    for (int64_t distance = length / 2; distance > 0; distance /= 2) {
+      barrier();
+      loop(member, i32(size / 2), i32(teamSize), [&](Value pair) {
+        // Places with the bit of `distance` clear, and set.
+        Value low = rem(pair, i32(distance)), place = add(mul(sub(pair, low), i32(2)), low);
+        Value i = toIndex(add(begin, place)), j = toIndex(add(begin, add(place, i32(distance))));
+        Value a = load(memory, i), b = load(memory, j), least = umin(a, b), most = umax(a, b);
+        Value rises = eq(both(place, i32(length)), i32(0));
+        store(select(rises, least, most), memory, i);
+        store(select(rises, most, least), memory, j);
+      });
+    }
+  barrier();
 }

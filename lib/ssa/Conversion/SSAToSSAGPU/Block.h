@@ -57,14 +57,21 @@ public:
   /// The sum of an f64 of each thread, in an order that is always the same. `scratch` has one f64 per thread.
   Value sum(Value v, Value scratch);
 
+  /// Sorts unsigned numbers in shared memory, `size` (a power of two) from `begin` (i32) on, upwards; if they rise and then fall that
+  /// is little work. Thread `member` (i32) of `teamSize` for them; all teams of a block sort at the same time.
+  void sort(Value memory, Value begin, int64_t size, Value member, int64_t teamSize, bool isBitonic = false);
+
   /// Joins the values that `count` threads, a power of two, hold: those at `position` 0 .. `count`-1, `stride` threads apart. The
-  /// thread at position 0 gets the result. `scratch` has an element per thread (and element of a vector) for each of `values`.
+  /// thread at position 0 gets the result; one at `count` has no part in it. `scratch` has an element per thread (and element of a vector) for each of `values`.
   SmallVector<Value> join(ValueRange values, Value position, int64_t count, int64_t stride, ValueRange scratch,
                           llvm::function_ref<SmallVector<Value>(ValueRange a, ValueRange b)> combine);
   /// Memory for `join`.
   SmallVector<Value> addScratch(TypeRange types);
 
 private:
+  /// An intrinsic of a warp that gives an i32.
+  Value callWarp(StringRef intrinsic, ValueRange operands);
+
   int64_t numThreads;
 };
 

@@ -28,6 +28,11 @@ public:
   Value getBuffer(Value v) const;
   void setBuffer(Value v, Value buffer) { buffers[v] = buffer; }
 
+  /// Sets a buffer of any layout.
+  void setView(Value v, Value buffer) { setBuffer(v, castToBuffer(buffer)); }
+  /// `buffer` as the type that stands for tensors of its shape.
+  Value castToBuffer(Value buffer);
+
   /// A new buffer for result `number` of `op`, of the size that its operands give; it is set as the result's.
   FailureOr<Value> allocateResult(Operation *op, unsigned number);
 
@@ -36,6 +41,8 @@ public:
 
   /// What a scalar of the source function is in the host function.
   Value getScalar(Value v) const;
+  /// Sizes, offsets or strides of the source function in the host function.
+  SmallVector<OpFoldResult> getSizes(ArrayRef<OpFoldResult> sizes) const;
 
   /// Requires that `condition` hold; `message` follows the name of the op.
   void require(Operation *op, Value condition, const Twine &message);
@@ -62,9 +69,13 @@ LogicalResult convertGather(HostFunction &host, GatherOp op);
 LogicalResult convertMerge(HostFunction &host, MergeOp op);
 LogicalResult convertMix(HostFunction &host, MixOp op);
 LogicalResult convertPool(HostFunction &host, PoolOp op);
+LogicalResult convertProject(HostFunction &host, ProjectOp op);
 LogicalResult convertRebin(HostFunction &host, RebinOp op);
+LogicalResult convertRoute(HostFunction &host, RouteOp op);
 LogicalResult convertSort(HostFunction &host, SortOp op);
 LogicalResult convertSparseAttend(HostFunction &host, SparseAttendOp op);
+LogicalResult convertToIndices(HostFunction &host, ToIndicesOp op);
+LogicalResult convertTopK(HostFunction &host, TopKOp op);
 LogicalResult convertUnion(HostFunction &host, UnionOp op);
 
 } // namespace mlir::ssa

@@ -30,6 +30,8 @@ MemRefType ssa::getBufferType(ShapedType type) {
 Value Emitter::index(int64_t c) { return arith::ConstantIndexOp::create(builder, loc, c); }
 Value Emitter::i32(int64_t c) { return arith::ConstantIntOp::create(builder, loc, builder.getI32Type(), c); }
 Value Emitter::f32(double c) { return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(float(c))); }
+Value Emitter::f64(double c) { return arith::ConstantOp::create(builder, loc, builder.getF64FloatAttr(c)); }
+Value Emitter::bit(bool c) { return arith::ConstantOp::create(builder, loc, builder.getBoolAttr(c)); }
 
 Value Emitter::add(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
 Value Emitter::sub(Value a, Value b) { return arith::SubIOp::create(builder, loc, a, b); }
@@ -199,6 +201,16 @@ KernelBuilder::KernelBuilder(OpBuilder &host, Operation *op, StringRef name, int
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), device.getUnitAttr());
   function.setKnownBlockSizeAttr(device.getDenseI32ArrayAttr({int32_t(threads), 1, 1}));
   device.setInsertionPointToStart(&function.getBody().front());
+}
+
+void KernelBuilder::setReadOnly(unsigned i, int64_t bytes) {
+  function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), device.getI64IntegerAttr(bytes));
+  function.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(), device.getUnitAttr());
+}
+
+void KernelBuilder::setWriteOnly(unsigned i, int64_t bytes) {
+  function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), device.getI64IntegerAttr(bytes));
+  function.setArgAttr(i, LLVM::LLVMDialect::getWriteOnlyAttrName(), device.getUnitAttr());
 }
 
 Value KernelBuilder::threadId() { return gpu::ThreadIdOp::create(device, loc, gpu::Dimension::x); }

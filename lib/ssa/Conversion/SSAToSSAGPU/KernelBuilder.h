@@ -30,6 +30,8 @@ public:
   Value index(int64_t c);
   Value i32(int64_t c);
   Value f32(double c);
+  Value f64(double c);
+  Value bit(bool c); // i1
   Value add(Value a, Value b);
   Value sub(Value a, Value b);
   Value mul(Value a, Value b);
@@ -104,6 +106,11 @@ public:
   /// `arguments` are host values (buffers and scalars); `getArgument(i)` is what the kernel sees of them. `name` is made
   /// unique. The insertion point of `device` is the kernel's body, that of `host` stays in the host function.
   KernelBuilder(OpBuilder &host, Operation *op, StringRef name, int64_t threads, ValueRange arguments);
+
+  /// What the body does with buffer `i`, where its ops do not show it; all places that it touches are multiples of `bytes`. To be said once
+  /// all arguments are there.
+  void setReadOnly(unsigned i, int64_t bytes);
+  void setWriteOnly(unsigned i, int64_t bytes);
 
   Value getArgument(unsigned i) { return function.getArgument(i); }
   Value threadId();

@@ -26,6 +26,8 @@ Value BufferView::getBegin(Emitter &e, ValueRange indices) const {
   return begin;
 }
 
+Value BufferView::advance(Emitter &e, Value begin, unsigned i, Value count) const { return e.add(begin, e.mul(count, strides[i])); }
+
 Value ssa::getNumBlocks(Emitter &e, BlocksAttr blocks, Value tokens) {
   if (blocks.getStride() == blocks.getSize()) {
     Value count = e.ceilDiv(e.sub(tokens, e.index(blocks.getOffset())), e.index(blocks.getSize()));
@@ -43,8 +45,7 @@ Value ssa::getNumBlocks(Emitter &e, BlocksAttr blocks, Value tokens) {
 void KeySlots::useRange(Emitter &e) {
   const Config &c = config;
   Value zero = e.i32(0), end = c.keyRows;
-  windowBegin = zero;
-  sinkSlots = zero;
+  windowBegin = sinkSlots = sinkEnd = zero;
   bool isTokens = c.blocks.isTokens();
   if (c.mask && c.mask.getCausal()) {
     // Rows whose last token is not after the last query.
@@ -58,8 +59,13 @@ void KeySlots::useRange(Emitter &e) {
     if (!c.mask.getCausal())
       end = e.min(end, e.max(e.add(c.lastPosition, e.i32(window)), zero));
     windowBegin = e.min(e.max(e.sub(c.firstPosition, e.i32(window - 1)), zero), end);
-    sinkSlots = e.min(e.min(e.i32(c.mask.getSink()), c.keyRows), windowBegin);
+    if (c.mask.getSink()) {
+      Value tile = e.i32(c.tileKeys);
+      sinkEnd = e.min(e.min(e.i32(c.mask.getSink()), c.keyRows), windowBegin);
+      sinkSlots = e.mul(e.div(e.add(sinkEnd, e.i32(c.tileKeys - 1)), tile), tile);
+    }
   }
+  rangeEnd = end;
   slots = e.add(sinkSlots, e.sub(end, windowBegin));
   finish(e);
 }
@@ -126,13 +132,54 @@ Value KeySlots::isVisibleFrom(Emitter &e, Value number) const {
 Value KeySlots::getNumber(Emitter &e, Value slot) const {
   Value isSlot = e.lt(slot, slots);
   if (!lists) {
-    Value inWindow = e.add(windowBegin, e.sub(slot, sinkSlots));
-    return e.select(isSlot, e.select(e.lt(slot, sinkSlots), slot, inWindow), e.i32(none));
+    Value tile = e.i32(config.tileKeys);
+    return getNumber(e, getStep(e, e.div(slot, tile)), e.rem(slot, tile));
   }
   Value size = e.i32(type.getKeyBlock());
   Value entry = loadListEntry(e, lists, listBegin, e.select(isSlot, e.div(slot, size), e.i32(0)));
   Value number = e.add(e.mul(e.select(isSlot, entry, e.i32(0)), size), e.rem(slot, size));
   return e.select(e.both(isSlot, e.lt(number, config.keyRows)), number, e.i32(none));
+}
+
+//===----------------------------------------------------------------------===//
+// Steps of neighbours
+//===----------------------------------------------------------------------===//
+
+KeySlots::Step KeySlots::getStep(Emitter &e, Value step) const {
+  Value tile = e.i32(config.tileKeys), first = e.mul(step, tile), base, end;
+  if (!lists) {
+    Value inSink = e.lt(first, sinkSlots);
+    base = e.select(inSink, first, e.add(windowBegin, e.sub(first, sinkSlots)));
+    end = e.select(inSink, sinkEnd, rangeEnd);
+  } else {
+    Value size = e.i32(type.getKeyBlock());
+    base = e.add(e.mul(loadListEntry(e, lists, listBegin, e.div(first, size)), size), e.rem(first, size));
+    end = config.keyRows;
+  }
+  return {base, e.max(e.min(e.sub(end, base), tile), e.i32(0))};
+}
+
+Value KeySlots::getNumber(Emitter &e, const Step &step, Value row) const {
+  return e.select(e.lt(row, step.count), e.add(step.base, row), e.i32(none));
+}
+
+Value KeySlots::isAllVisible(Emitter &e, const Step &step) const {
+  Value all = e.eq(step.count, e.i32(config.tileKeys));
+  if (!config.mask)
+    return all;
+  BlocksAttr blocks = config.blocks;
+  Value last = e.add(step.base, e.i32(config.tileKeys - 1));
+  Value end = e.add(e.mul(last, e.i32(blocks.getStride())), e.i32(blocks.getOffset() + blocks.getSize() - 1));
+  if (config.mask.getCausal())
+    all = e.both(all, e.le(end, config.firstPosition));
+  if (int64_t window = config.mask.getWindow()) {
+    if (!blocks.isTokens()) // not worth the thought: summaries are few
+      return e.ne(step.base, step.base);
+    all = e.both(all, e.lt(e.sub(config.lastPosition, e.i32(window)), step.base));
+    if (!config.mask.getCausal())
+      all = e.both(all, e.lt(last, e.add(config.firstPosition, e.i32(window))));
+  }
+  return all;
 }
 
 //===----------------------------------------------------------------------===//

@@ -16,6 +16,8 @@ struct BufferView {
   BufferView(Emitter &e, Value buffer);
   /// Where the row (or entry) at these first indices begins, in elements.
   Value getBegin(Emitter &e, ValueRange indices) const;
+  /// `count` steps along dimension `i` further.
+  Value advance(Emitter &e, Value begin, unsigned i, Value count) const;
 
   Value buffer, offset;
   SmallVector<Value> strides;
@@ -42,6 +44,20 @@ public:
   void useList(Emitter &e, SelectionType type, Value lists, ArrayRef<Value> place, int64_t cells);
 
   Value getNumber(Emitter &e, Value slot) const;
+
+  /// The keys of one step where they are neighbours: `base` .. `base + count - 1`.
+  struct Step {
+    Value base, count;
+  };
+  /// True if the keys of every step are neighbours, as those of a range or of large blocks are.
+  bool isContiguous() const { return !lists || type.getKeyBlock() % config.tileKeys == 0; }
+  Step getStep(Emitter &e, Value step) const;
+  /// The number of row `row` of a step.
+  Value getNumber(Emitter &e, const Step &step, Value row) const;
+  /// True if the mask hides none of the step's keys, of which there is a whole tile, from any of the tile's queries. May be false though none
+  /// is hidden.
+  Value isAllVisible(Emitter &e, const Step &step) const;
+
   /// True if the mask allows `number` to one of the tile's queries.
   Value isInSight(Emitter &e, Value number) const { return isVisible(e, number, config.firstPosition, config.lastPosition); }
   /// True where the mask allows a number to a query that stands at `position`; both scalars or tiles.
@@ -58,8 +74,8 @@ private:
 
   Config config;
   Value slots;
-  // Of a range: the first `sinkSlots` slots are the first keys, the others begin at `windowBegin`.
-  Value sinkSlots, windowBegin;
+  // Of a range: the first `sinkSlots` slots, whole steps, are for the first `sinkEnd` keys; the others begin at `windowBegin`.
+  Value sinkSlots, sinkEnd, windowBegin, rangeEnd;
   // Of a list.
   SelectionType type;
   Value lists, listBegin, numEntries;

@@ -116,13 +116,14 @@ void PoolKernel::buildItem(Value item) {
   Value split = rem(share, index(tiling.splits)), slot = div(share, index(tiling.splits));
   Value j = add(mul(tile, index(tiling.blocksPerTile)), slot);
   Value access = add(mul(chunk, index(tiling.columns)), column), d = mul(access, index(width));
-  Value exists = both(both(lt(slot, index(tiling.blocksPerTile)), lt(j, numBlocks)),
-                      lt(access, index(inputType.getDimSize(3) / width)));
+  Value isSharing = lt(slot, index(tiling.blocksPerTile));
+  Value exists = both(both(isSharing, lt(j, numBlocks)), lt(access, index(inputType.getDimSize(3) / width)));
 
   Value first = add(mul(j, index(blocks.getStride())), index(blocks.getOffset()));
   Value begin = max(first, index(0)), end = min(add(first, index(blocks.getSize())), numTokens);
   Value sum = accumulate(b, h, d, add(begin, split), select(exists, end, index(0)));
-  sum = join(sum, toI32(split), tiling.splits, tiling.columns, scratch, [&](ValueRange x, ValueRange y) {
+  Value position = toI32(select(isSharing, split, index(tiling.splits)));
+  sum = join(sum, position, tiling.splits, tiling.columns, scratch, [&](ValueRange x, ValueRange y) {
     return SmallVector<Value>{combine(x[0], y[0])};
   })[0];
   ifThen(both(exists, eq(split, index(0))), [&] {

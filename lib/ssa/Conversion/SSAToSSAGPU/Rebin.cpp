@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Block.h"
+#include "KeySlots.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <limits>
 
@@ -48,7 +49,7 @@ RebinKernel::RebinKernel(HostFunction &host, RebinOp op, ValueRange arguments)
   constexpr int64_t maxRowSplits = 8, smallWindow = 8;
   while (window > smallWindow && lanes < warpSize && 2 * lanes <= alpha)
     lanes *= 2;
-  while (rowSplits < maxRowSplits && 2 * rowSplits <= op.getQueryBlock())
+  while (rowSplits < maxRowSplits && 2 * rowSplits <= int64_t(op.getQueryBlock()))
     rowSplits *= 2;
 }
 
@@ -129,14 +130,6 @@ void RebinKernel::build(HostFunction &host, Value output) {
   }
   forEachItem(e.mul(rows, tiles), [&](Value item) { buildItem(item); });
   finish();
-}
-
-/// The number of blocks of `tokens` tokens, a host value.
-static Value getNumBlocks(Emitter &e, BlocksAttr blocks, Value tokens) {
-  if (blocks.getStride() == blocks.getSize())
-    return e.ceilDiv(tokens, e.index(blocks.getSize())); // `rebin` has no offsets
-  Value room = e.add(e.sub(tokens, e.index(blocks.getSize())), e.index(blocks.getStride()));
-  return e.div(e.max(room, e.index(0)), e.index(blocks.getStride()));
 }
 
 LogicalResult ssa::convertRebin(HostFunction &host, RebinOp op) {

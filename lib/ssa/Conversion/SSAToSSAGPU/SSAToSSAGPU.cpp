@@ -3,6 +3,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Conversion.h"
+#include "ElementKernel.h"
+#include "Glue.h"
 #include "ssa/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -43,14 +45,20 @@ void HostFunction::require(Operation *op, Value condition, const Twine &message)
   cf::AssertOp::create(builder, op->getLoc(), condition, ("'" + op->getName().getStringRef() + "' " + message).str());
 }
 
-/// `buffer` as the type that stands for tensors of its shape.
-static Value castToBuffer(OpBuilder &builder, Value buffer) {
+SmallVector<OpFoldResult> HostFunction::getSizes(ArrayRef<OpFoldResult> sizes) const {
+  return llvm::map_to_vector(sizes, [&](OpFoldResult size) -> OpFoldResult {
+    auto value = dyn_cast<Value>(size);
+    return value ? OpFoldResult(getScalar(value)) : size;
+  });
+}
+
+Value HostFunction::castToBuffer(Value buffer) {
   MemRefType type = getBufferType(cast<ShapedType>(buffer.getType()));
   return buffer.getType() == type ? buffer : memref::CastOp::create(builder, buffer.getLoc(), type, buffer).getResult();
 }
 
 Value HostFunction::allocateWorkspace(Location loc, ArrayRef<OpFoldResult> sizes, Type elementType) {
-  return castToBuffer(builder, memref::AllocOp::create(builder, loc, sizes, elementType));
+  return castToBuffer(memref::AllocOp::create(builder, loc, sizes, elementType));
 }
 
 FailureOr<Value> HostFunction::allocateResult(Operation *op, unsigned number) {
@@ -81,7 +89,7 @@ static std::pair<BlockArgument, int64_t> traceBuffer(Value buffer) {
     if (auto view = dyn_cast<memref::SubViewOp>(source)) {
       std::optional<int64_t> offset = getConstantIntValue(view.getMixedOffsets().back());
       multiple = std::gcd(multiple, offset.value_or(1));
-    } else if (!isa<memref::CastOp>(source)) {
+    } else if (!isa<memref::CastOp, memref::CollapseShapeOp, memref::ExpandShapeOp>(source)) {
       return {BlockArgument(), multiple};
     }
     buffer = source->getOperand(0);
@@ -141,7 +149,6 @@ private:
   LogicalResult convertOp(Operation *op);
   LogicalResult convertGlue(Operation *op);
   LogicalResult convertReturn(func::ReturnOp op);
-  SmallVector<OpFoldResult> mapped(ArrayRef<OpFoldResult> sizes);
   void replaceDims();
 
   func::FuncOp source, target;
@@ -210,9 +217,13 @@ LogicalResult FunctionConversion::convertOp(Operation *op) {
       .Case([&](MergeOp o) { return convertMerge(*host, o); })
       .Case([&](MixOp o) { return convertMix(*host, o); })
       .Case([&](PoolOp o) { return convertPool(*host, o); })
+      .Case([&](ProjectOp o) { return convertProject(*host, o); })
       .Case([&](RebinOp o) { return convertRebin(*host, o); })
+      .Case([&](RouteOp o) { return convertRoute(*host, o); })
       .Case([&](SortOp o) { return convertSort(*host, o); })
       .Case([&](SparseAttendOp o) { return convertSparseAttend(*host, o); })
+      .Case([&](ToIndicesOp o) { return convertToIndices(*host, o); })
+      .Case([&](TopKOp o) { return convertTopK(*host, o); })
       .Case([&](UnionOp o) { return convertUnion(*host, o); })
       .Case([&](FromIndicesOp o) {
         host->setBuffer(o.getSelection(), host->getBuffer(o.getIndices()));
@@ -226,21 +237,8 @@ LogicalResult FunctionConversion::convertOp(Operation *op) {
       });
 }
 
-SmallVector<OpFoldResult> FunctionConversion::mapped(ArrayRef<OpFoldResult> sizes) {
-  return llvm::map_to_vector(sizes, [&](OpFoldResult size) -> OpFoldResult {
-    if (auto value = dyn_cast<Value>(size))
-      return scalars.lookup(value);
-    return size;
-  });
-}
-
 LogicalResult FunctionConversion::convertGlue(Operation *op) {
   Location loc = op->getLoc();
-  auto set = [&](Value buffer) {
-    host->setBuffer(op->getResult(0), castToBuffer(builder, buffer));
-    return success();
-  };
-  auto result = op->getNumResults() == 1 ? dyn_cast<ShapedType>(op->getResult(0).getType()) : ShapedType();
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](tensor::DimOp dim) {
         Value index = scalars.lookup(dim.getIndex());
@@ -248,42 +246,35 @@ LogicalResult FunctionConversion::convertGlue(Operation *op) {
         return success();
       })
       .Case([&](tensor::EmptyOp empty) {
-        return set(host->allocateWorkspace(loc, mapped(empty.getMixedSizes()), result.getElementType()));
+        host->setBuffer(empty, host->allocateWorkspace(loc, host->getSizes(empty.getMixedSizes()), empty.getType().getElementType()));
+        return success();
       })
       .Case([&](tensor::CastOp cast) {
-        return set(memref::CastOp::create(builder, loc, getBufferType(result), host->getBuffer(cast.getSource())));
-      })
-      .Case([&](tensor::ExtractSliceOp slice) -> LogicalResult {
-        if (getConstantIntValue(slice.getMixedStrides().back()) != 1)
-          return slice.emitOpError("cannot be launched: the innermost stride of a slice must be 1");
-        auto type = memref::SubViewOp::inferRankReducedResultType(
-            result.getShape(), cast<MemRefType>(host->getBuffer(slice.getSource()).getType()), mapped(slice.getMixedOffsets()),
-            mapped(slice.getMixedSizes()), mapped(slice.getMixedStrides()));
-        return set(memref::SubViewOp::create(builder, loc, type, host->getBuffer(slice.getSource()),
-                                             mapped(slice.getMixedOffsets()), mapped(slice.getMixedSizes()),
-                                             mapped(slice.getMixedStrides())));
+        MemRefType type = getBufferType(llvm::cast<ShapedType>(cast.getType()));
+        host->setBuffer(cast, memref::CastOp::create(builder, loc, type, host->getBuffer(cast.getSource())));
+        return success();
       })
       .Default([&](Operation *other) -> LogicalResult {
-        bool isScalar = llvm::none_of(other->getOperandTypes(), llvm::IsaPred<ShapedType>) &&
-                        llvm::none_of(other->getResultTypes(), llvm::IsaPred<ShapedType>);
-        if (!isScalar || !isa<arith::ArithDialect, math::MathDialect>(other->getDialect()))
-          return other->emitOpError("cannot be launched: around the ops of 'ssa' only scalar arithmetic, 'tensor.dim', 'tensor.empty', "
-                                    "'tensor.cast' and 'tensor.extract_slice' have a meaning for kernels");
+        auto isScalar = [](Type type) { return !isa<ShapedType>(type); };
+        bool isOfScalars = llvm::all_of(other->getOperandTypes(), isScalar) && llvm::all_of(other->getResultTypes(), isScalar);
+        if (!isOfScalars || !isa<arith::ArithDialect, math::MathDialect>(other->getDialect()))
+          return convertTensorOp(*host, other);
         builder.clone(*other, scalars);
         return success();
       });
 }
 
+/// Results are memory of their own: what is an argument, a view or another result is copied.
 LogicalResult FunctionConversion::convertReturn(func::ReturnOp op) {
   SmallVector<Value> results;
   for (auto [i, value] : llvm::enumerate(op.getOperands())) {
-    Value buffer = isa<ShapedType>(value.getType()) ? host->getBuffer(value) : scalars.lookup(value);
-    Value allocation = buffer;
+    if (!isa<ShapedType>(value.getType()))
+      return op.emitOpError("cannot be launched: result ") << i << " is a scalar; only tensors are computed by kernels";
+    Value buffer = host->getBuffer(value), allocation = buffer;
     if (auto cast = buffer.getDefiningOp<memref::CastOp>())
       allocation = cast.getSource();
-    if (!allocation.getDefiningOp<memref::AllocOp>() || llvm::is_contained(results, buffer))
-      return op.emitOpError("cannot be launched: result ") << i << " must be a new tensor, not an argument, a view or another result";
-    results.push_back(buffer);
+    bool isOwn = allocation.getDefiningOp<memref::AllocOp>() && !llvm::is_contained(results, buffer);
+    results.push_back(isOwn ? buffer : copyBuffer(*host, op, buffer));
   }
   func::ReturnOp::create(builder, op.getLoc(), results);
   return success();
@@ -293,7 +284,9 @@ namespace {
 struct ConvertSSAToSSAGPU : ssa::impl::ConvertSSAToSSAGPUPassBase<ConvertSSAToSSAGPU> {
   void runOnOperation() override {
     for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
-      if (function.isExternal() || function.isPrivate())
+      auto isMemRef = [](Type type) { return isa<MemRefType>(type); };
+      bool isHost = llvm::any_of(function.getArgumentTypes(), isMemRef) || llvm::any_of(function.getResultTypes(), isMemRef);
+      if (function.isExternal() || function.isPrivate() || isHost)
         continue;
       if (failed(FunctionConversion(function).run()))
         return signalPassFailure();

@@ -5,8 +5,6 @@
 #include "ScoreTiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Matchers.h"
-#include "llvm/ADT/SetVector.h"
 #include <cmath>
 
 using namespace mlir;
@@ -14,69 +12,23 @@ using namespace mlir::ssa;
 
 static constexpr double log2e = 1.4426950408889634;
 
-//===----------------------------------------------------------------------===//
-// Score regions
-//===----------------------------------------------------------------------===//
-
-FailureOr<SmallVector<Value>> ssa::getCapturedScalars(HostFunction &host, Operation *op, Region &region) {
-  llvm::SetVector<Value> captured;
-  for (Operation &inner : region.getOps()) {
-    if (isa<YieldOp>(inner)) {
-      // Its operand may come from outside as well.
-    } else if (!isa<arith::ArithDialect, math::MathDialect>(inner.getDialect()) || inner.getNumRegions() != 0) {
-      return inner.emitOpError("has no meaning for kernels yet: score regions may use scalar ops of 'arith' and 'math'"), failure();
-    }
-    for (Value operand : inner.getOperands())
-      if (!region.isAncestor(operand.getParentRegion()) && !matchPattern(operand, m_Constant()))
-        captured.insert(operand);
-  }
-  return SmallVector<Value>(captured.getArrayRef());
-}
-
 FailureOr<Value> ScoreTiles::applyRegion(Value scores, Value numbers) {
-  Block &block = op.getScore().front();
-  IRMapping mapping;
-  auto toTile = [&](Value rows) { return t.broadcast(rows, columns); };
-  auto splatScalar = [&](Value scalar) { return toTile(t.mapRows(scalar.getType(), [&](Value) { return scalar; })); };
-  mapping.map(block.getArgument(0), scores);
-  // Only what is used is made: an unused one would cost registers.
-  auto mapIfUsed = [&](unsigned i, llvm::function_ref<Value()> make) {
-    if (!block.getArgument(i).use_empty())
-      mapping.map(block.getArgument(i), make());
-  };
-  mapIfUsed(1, [&] { return splatScalar(batch); });
-  mapIfUsed(2, [&] { return toTile(heads); });
-  mapIfUsed(3, [&] { return toTile(positions); });
-  mapIfUsed(4, [&] { return numbers; });
-  llvm::SetVector<Value> seen;
-  auto mapOperand = [&](Value operand) -> Value {
-    if (Value known = mapping.lookupOrNull(operand))
-      return known;
-    Attribute constant;
-    if (matchPattern(operand, m_Constant(&constant))) {
-      Value tile = t.constant(t.accumulatorType(columns, operand.getType()), constant);
-      mapping.map(operand, tile);
-      return tile;
+  ScoreShape shape(e, t, columns);
+  return applyScoreRegion(shape, op.getScore(), captured, [&](unsigned i) -> Value {
+    switch (i) {
+    case 0:
+      return scores;
+    case 1:
+      return shape.splat(batch);
+    case 2:
+      return t.broadcast(heads, columns);
+    case 3:
+      return t.broadcast(positions, columns);
+    default:
+      return numbers;
     }
-    seen.insert(operand); // in the order of getCapturedScalars
-    Value tile = splatScalar(captured[seen.size() - 1]);
-    mapping.map(operand, tile);
-    return tile;
-  };
-  for (Operation &inner : block.without_terminator()) {
-    if (inner.hasTrait<mlir::OpTrait::ConstantLike>())
-      continue;
-    SmallVector<Value> operands = llvm::map_to_vector(inner.getOperands(), mapOperand);
-    SmallVector<Type> types = llvm::map_to_vector(inner.getResultTypes(), [&](Type type) -> Type { return t.accumulatorType(columns, type); });
-    Operation *copy = e.builder.create(e.loc, inner.getName().getIdentifier(), operands, types, inner.getAttrs());
-    mapping.map(inner.getResults(), copy->getResults());
-  }
-  return mapOperand(block.getTerminator()->getOperand(0));
+  });
 }
-
-//===----------------------------------------------------------------------===//
-// ScoreTiles
-//===----------------------------------------------------------------------===//
 
 ScoreTiles::ScoreTiles(Emitter &e, TileEmitter &t, SparseAttendOp op, int64_t columns, ArrayRef<Value> captured, Value batch, Value heads,
                        Value positions, const KeySlots &slots)
@@ -87,19 +39,20 @@ ScoreTiles::ScoreTiles(Emitter &e, TileEmitter &t, SparseAttendOp op, int64_t co
   scaleComesLast = scale > 0 && op.getScore().empty();
 }
 
-FailureOr<Value> ScoreTiles::getLogits(Value products, Value numbers) {
-  Value logits = products;
-  if (!scaleComesLast) {
-    logits = e.fmul(products, splat(scale));
-    if (!op.getScore().empty()) {
-      FailureOr<Value> scores = applyRegion(logits, numbers);
-      if (failed(scores))
-        return failure();
-      logits = *scores;
-    }
-  }
+Value ScoreTiles::hide(Value logits, Value numbers) {
   Value visible = slots.isVisible(e, numbers, t.broadcast(positions, columns));
   return e.select(visible, logits, splat(-std::numeric_limits<double>::infinity()));
+}
+
+FailureOr<Value> ScoreTiles::getLogits(Value products, Value numbers) {
+  Value logits = scaleProducts(products);
+  if (!op.getScore().empty()) {
+    FailureOr<Value> scores = applyRegion(logits, numbers);
+    if (failed(scores))
+      return failure();
+    logits = *scores;
+  }
+  return hide(logits, numbers);
 }
 
 SoftmaxStep ScoreTiles::getSoftmaxStep(Value logits, Value max, Value sum) {

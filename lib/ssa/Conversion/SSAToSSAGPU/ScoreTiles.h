@@ -7,6 +7,7 @@
 
 #include "Conversion.h"
 #include "KeySlots.h"
+#include "ScoreRegion.h"
 #include "TileEmitter.h"
 
 namespace mlir::ssa {
@@ -18,10 +19,6 @@ struct SoftmaxStep {
   Value weights;  // of this part, relative to `max`
 };
 
-/// The scalars that a score region uses from outside, which become arguments of the kernel. An op that has no meaning for tiles is
-/// an error.
-FailureOr<SmallVector<Value>> getCapturedScalars(HostFunction &host, Operation *op, Region &region);
-
 /// Scale, score region, mask and softmax of an attention op on tiles.
 class ScoreTiles {
 public:
@@ -30,6 +27,9 @@ public:
 
   /// What is compared and exponentiated: products where a positive scale comes last, else scores; `-inf` where hidden.
   FailureOr<Value> getLogits(Value products, Value numbers);
+  /// The two parts of that without a score region.
+  Value scaleProducts(Value products) { return scaleComesLast ? products : e.fmul(products, splat(scale)); }
+  Value hide(Value logits, Value numbers);
   SoftmaxStep getSoftmaxStep(Value logits, Value max, Value sum);
   /// The maximum as a score, for the log-sum-exp.
   Value getNaturalMax(Value max);

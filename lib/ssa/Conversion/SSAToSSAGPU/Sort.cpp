@@ -1,14 +1,15 @@
-//===- Sort.cpp - sort, union ---------------------------------------------===//
+//===- Sort.cpp - sort, union, to_indices ---------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// All numbers of a list, or of two, are sorted by a bitonic network in shared memory, as unsigned numbers, so that padding (which is
-// negative) comes last; then numbers that differ from the one before are written one after another. Two lists that are sorted
-// already need no more than the last phase of the network, with the second one reversed. Short lists share a block.
+// All numbers of a list, or of two, are sorted in shared memory as unsigned numbers, so that padding (which is negative) comes last;
+// then numbers that differ from the one before are written one after another. Two lists that are sorted already are put there one
+// behind the other, the second reversed: that is quickly sorted. Short lists share a block.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Block.h"
+#include "ElementKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -34,8 +35,6 @@ public:
 private:
   void buildItem(Value item);
   void loadLists(Value row);
-  void sort();
-  void exchange(int64_t size, int64_t distance);
   void writeUnique(Value row, Value exists);
   Value at(Value place) { return toIndex(add(mul(team, i32(capacity)), place)); }
   SmallVector<Value> position(Value row);
@@ -89,29 +88,6 @@ void SortKernel::loadLists(Value row) {
   }
 }
 
-/// Orders every pair of numbers `distance` apart, in the direction of its run of `size` numbers.
-void SortKernel::exchange(int64_t size, int64_t distance) {
-  barrier();
-  for (int64_t first = 0; first < capacity / 2; first += teamSize) {
-    // Pair p is of places with the bit of `distance` clear and set.
-    Value pair = add(member, i32(first));
-    Value low = rem(pair, i32(distance)), place = add(mul(sub(pair, low), i32(2)), low);
-    Value i = at(place), j = at(add(place, i32(distance)));
-    Value a = load(numbers, i), b = load(numbers, j);
-    Value rises = eq(both(place, i32(size)), i32(0));
-    Value least = umin(a, b), most = umax(a, b);
-    store(select(rises, least, most), numbers, i);
-    store(select(rises, most, least), numbers, j);
-  }
-}
-
-void SortKernel::sort() {
-  for (int64_t size = isBitonic ? capacity : 2; size <= capacity; size *= 2)
-    for (int64_t distance = size / 2; distance > 0; distance /= 2)
-      exchange(size, distance);
-  barrier();
-}
-
 /// Every member of a team looks at a stretch of the numbers: first it counts those that differ from the one before, then, once it
 /// knows how many there are before its own, it writes them.
 void SortKernel::writeUnique(Value row, Value exists) {
@@ -149,7 +125,7 @@ void SortKernel::buildItem(Value item) {
   row = min(row, sub(rows, index(1)));
   barrier(); // the numbers of the item before have been read
   loadLists(row);
-  sort();
+  sort(numbers, mul(team, i32(capacity)), capacity, member, teamSize, isBitonic);
   writeUnique(row, exists);
 }
 
@@ -191,3 +167,17 @@ static LogicalResult joinLists(HostFunction &host, Operation *op, StringRef name
 
 LogicalResult ssa::convertSort(HostFunction &host, SortOp op) { return joinLists(host, op, "ssa_sort"); }
 LogicalResult ssa::convertUnion(HostFunction &host, UnionOp op) { return joinLists(host, op, "ssa_union"); }
+
+LogicalResult ssa::convertToIndices(HostFunction &host, ToIndicesOp op) {
+  Value selection = host.getBuffer(op.getSelection());
+  if (op.getSelection().getType().getSorted()) { // what makes these writes -1 where padding is
+    host.setBuffer(op.getIndices(), selection);
+    return success();
+  }
+  FailureOr<Value> indices = host.allocateResult(op, 0);
+  if (failed(indices))
+    return failure();
+  ElementKernel k(host, op, "ssa_to_indices", {selection, *indices}, *indices);
+  k.build([&](ArrayRef<Value> at) { k.store(k.max(k.load(k.getArgument(0), at), k.i32(-1)), k.getArgument(1), at); });
+  return success();
+}

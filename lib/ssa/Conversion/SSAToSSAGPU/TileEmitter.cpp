@@ -30,6 +30,12 @@ Value TileEmitter::slot(Value ring, Value index) {
   return ssa_gpu::SlotOp::create(builder, loc, one, ring, index);
 }
 
+Value TileEmitter::columns(Value tile, int64_t first, int64_t columns) {
+  auto type = cast<ssa_gpu::SharedType>(tile.getType());
+  auto part = ssa_gpu::SharedType::get(builder.getContext(), {type.getShape()[0], columns}, type.getElementType());
+  return ssa_gpu::ColumnsOp::create(builder, loc, part, tile, first);
+}
+
 void TileEmitter::buildBody(Region &region, llvm::function_ref<SmallVector<Value>(Value)> body) {
   OpBuilder::InsertionGuard guard(builder);
   Block *block = builder.createBlock(&region, {}, builder.getI32Type(), loc);
@@ -43,6 +49,17 @@ void TileEmitter::copyRows(Value source, Value tile, int64_t columns, int64_t wi
     return SmallVector<Value>{p.begin, p.exists};
   });
 }
+
+void TileEmitter::convertRows(Value source, Value tile, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value)> place) {
+  auto op = ssa_gpu::ConvertRowsOp::create(builder, loc, source, tile, columns, width);
+  buildBody(op.getBody(), [&](Value row) {
+    RowPlace p = place(row);
+    return SmallVector<Value>{p.begin, p.exists};
+  });
+}
+
+void TileEmitter::order(Value low, Value high) { ssa_gpu::OrderOp::create(builder, loc, low, high); }
+void TileEmitter::spread(Value tile, Value array, int64_t pitch) { ssa_gpu::SpreadOp::create(builder, loc, tile, array, pitch); }
 
 void TileEmitter::fill(Value array, llvm::function_ref<Value(Value)> value) {
   auto op = ssa_gpu::FillOp::create(builder, loc, array);

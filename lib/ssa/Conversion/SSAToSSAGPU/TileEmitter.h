@@ -27,7 +27,13 @@ public:
 
   Value alloc(ArrayRef<int64_t> shape, Type elementType);
   Value slot(Value ring, Value index);
+  /// Columns `first` .. `first`+`columns`-1 of a tile; `first` is a multiple of 64.
+  Value columns(Value tile, int64_t first, int64_t columns);
   void copyRows(Value source, Value tile, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place);
+  /// The same from elements of 8 bits, through registers.
+  void convertRows(Value source, Value tile, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place);
+  void order(Value low, Value high);
+  void spread(Value tile, Value array, int64_t pitch);
   void fill(Value array, llvm::function_ref<Value(Value entry)> value);
   Value loadEntry(Value array, Value index);
   void commitCopies();

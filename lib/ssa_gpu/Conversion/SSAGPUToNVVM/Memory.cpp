@@ -37,61 +37,165 @@ struct ConvertSlot : OpConversionPattern<SlotOp> {
   }
 };
 
-/// A thread copies the same columns of every so manieth row, where the threads are a multiple of the pieces of a row.
+/// Panels of 64 columns follow one another.
+struct ConvertColumns : OpConversionPattern<ColumnsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(ColumnsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    int64_t rows = op.getTile().getType().getShape()[0], first = op.getFirst();
+    rewriter.replaceOp(op, e.offset(adaptor.getTile(), first / 64 * rows * 128));
+    return success();
+  }
+};
+
+/// Where one piece of a row comes from and where it goes.
+struct Piece {
+  Value from, to; // addresses
+  Value reads;    // else it is 0
+};
+
+template <typename Op>
+Piece locatePiece(ThreadEmitter &e, Op op, Value tile, Value source, Value row, Value piece) {
+  OpBuilder &b = e.builder;
+  int64_t width = op.getWidth(), columns = op.getColumns(), rows = op.getTile().getType().getShape()[0];
+  SmallVector<Value> place = e.inlineBody(op.getBody(), row);
+  Value column = e.mul(piece, width), reads = place[1];
+  if (columns < op.getTile().getType().getShape()[1])
+    reads = arith::AndIOp::create(b, e.loc, reads, e.lt(column, columns));
+  // What is not read forms no address outside of the buffer either.
+  Value zero = arith::ConstantIndexOp::create(b, e.loc, 0);
+  Value wide = arith::IndexCastUIOp::create(b, e.loc, b.getIndexType(), column);
+  Value at = arith::AddIOp::create(b, e.loc, place[0], wide);
+  Type type = cast<MemRefType>(op.getSource().getType()).getElementType();
+  Type address = type.getIntOrFloatBitWidth() == 8 ? b.getI8Type() : type;
+  Value from = e.element(source, arith::SelectOp::create(b, e.loc, reads, at, zero), address);
+  // The panel depends on the piece, and so on the thread.
+  Value panel = e.mul(e.div(column, 64), rows * 128);
+  Value within = e.rem(column, 64);
+  Value to = e.swizzled(e.offset(tile, panel), rows, 0, row, e.div(within, 8));
+  if (width < 8)
+    to = e.offset(to, e.mul(e.rem(column, 8), 2));
+  return {from, to, reads};
+}
+
+/// Calls `body` for every piece of `width` columns of a tile that this thread copies. It copies the same columns of every so
+/// manieth row, where the threads are a multiple of the pieces of a row.
+template <typename Op>
+void forEachPiece(ThreadEmitter &e, Op op, Value tile, llvm::function_ref<void(const Piece &)> body) {
+  SharedType type = op.getTile().getType();
+  int64_t rows = type.getShape()[0], pieces = type.getShape()[1] / int64_t(op.getWidth()), threads = e.getNumThreads();
+  Value source = e.globalAddress(op.getSource());
+  int64_t total = rows * pieces;
+  // Many narrow copies are a loop: side by side they would take too many registers.
+  if (int64_t copies = total / threads; total % threads == 0 && copies > (op.getWidth() < 8 ? 8 : 16)) {
+    scf::ForOp::create(e.builder, e.loc, e.i32(0), e.i32(copies), e.i32(1), ValueRange(), [&](OpBuilder &, Location, Value i, ValueRange) {
+      Value number = e.add(e.thread(), e.mul(i, threads));
+      body(locatePiece(e, op, tile, source, e.div(number, pieces), e.rem(number, pieces)));
+      scf::YieldOp::create(e.builder, e.loc);
+    });
+    return;
+  }
+  for (int64_t begin = 0; begin < total; begin += threads) {
+    Value row, piece;
+    if (threads % pieces == 0) {
+      row = e.add(e.div(e.thread(), pieces), begin / pieces);
+      piece = e.rem(e.thread(), pieces);
+    } else {
+      Value number = e.add(e.thread(), begin);
+      row = e.div(number, pieces);
+      piece = e.rem(number, pieces);
+    }
+    if (begin + threads <= total) {
+      body(locatePiece(e, op, tile, source, row, piece));
+      continue;
+    }
+    scf::IfOp::create(e.builder, e.loc, e.lt(e.thread(), total - begin), [&](OpBuilder &, Location) {
+      body(locatePiece(e, op, tile, source, row, piece));
+      scf::YieldOp::create(e.builder, e.loc);
+    });
+  }
+}
+
 struct ConvertCopyRows : OpConversionPattern<CopyRowsOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult matchAndRewrite(CopyRowsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    SharedType tile = op.getTile().getType();
-    int64_t rows = tile.getShape()[0], pieces = tile.getShape()[1] / int64_t(op.getWidth()), threads = e.getNumThreads();
-    Value source = e.globalAddress(op.getSource());
-    int64_t total = rows * pieces;
-    for (int64_t begin = 0; begin < total; begin += threads) {
-      Value row, piece;
-      if (threads % pieces == 0) {
-        row = e.add(e.div(e.thread(), pieces), begin / pieces);
-        piece = e.rem(e.thread(), pieces);
-      } else {
-        Value number = e.add(e.thread(), begin);
-        row = e.div(number, pieces);
-        piece = e.rem(number, pieces);
-      }
-      if (begin + threads <= total) {
-        copyPiece(e, op, adaptor.getTile(), source, row, piece);
-        continue;
-      }
-      scf::IfOp::create(rewriter, e.loc, e.lt(e.thread(), total - begin), [&](OpBuilder &, Location) {
-        copyPiece(e, op, adaptor.getTile(), source, row, piece);
-        scf::YieldOp::create(rewriter, e.loc);
+    int64_t bytes = 2 * op.getWidth();
+    auto cache = bytes == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
+    forEachPiece(e, op, adaptor.getTile(), [&](const Piece &piece) {
+      Value size = arith::SelectOp::create(rewriter, e.loc, piece.reads, e.i32(bytes), e.i32(0));
+      NVVM::CpAsyncOp::create(rewriter, e.loc, piece.to, piece.from, bytes, cache, size);
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertConvertRows : OpConversionPattern<ConvertRowsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(ConvertRowsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    int64_t width = op.getWidth();
+    Type narrow = cast<MemRefType>(op.getSource().getType()).getElementType(), wide = op.getTile().getType().getElementType();
+    auto bytes = VectorType::get({width}, rewriter.getI8Type());
+    Value none = arith::ConstantOp::create(rewriter, e.loc, DenseElementsAttr::get(bytes, rewriter.getI8IntegerAttr(0)));
+    forEachPiece(e, op, adaptor.getTile(), [&](const Piece &piece) {
+      auto read = scf::IfOp::create(
+          rewriter, e.loc, piece.reads,
+          [&](OpBuilder &b, Location) {
+            scf::YieldOp::create(b, e.loc, LLVM::LoadOp::create(b, e.loc, bytes, piece.from, /*alignment=*/width).getResult());
+          },
+          [&](OpBuilder &b, Location) { scf::YieldOp::create(b, e.loc, none); });
+      Value values = arith::BitcastOp::create(rewriter, e.loc, VectorType::get({width}, narrow), read.getResult(0));
+      Value converted = arith::ExtFOp::create(rewriter, e.loc, VectorType::get({width}, wide), values);
+      LLVM::StoreOp::create(rewriter, e.loc, converted, piece.to, /*alignment=*/2 * width);
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertOrder : OpConversionPattern<OrderOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(OrderOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    constexpr int64_t width = 8, bytes = 16;
+    SharedType tile = op.getLow().getType();
+    auto type = VectorType::get({width}, tile.getElementType());
+    int64_t total = tile.getSlotBytes() / bytes;
+    for (int64_t begin = 0; begin < total; begin += e.getNumThreads()) {
+      Value number = e.add(e.thread(), begin);
+      scf::IfOp::create(rewriter, e.loc, e.lt(number, total), [&](OpBuilder &b, Location) {
+        Value low = e.offset(adaptor.getLow(), e.mul(number, bytes)), high = e.offset(adaptor.getHigh(), e.mul(number, bytes));
+        Value x = LLVM::LoadOp::create(b, e.loc, type, low, bytes), y = LLVM::LoadOp::create(b, e.loc, type, high, bytes);
+        LLVM::StoreOp::create(b, e.loc, arith::MinimumFOp::create(b, e.loc, x, y), low, bytes);
+        LLVM::StoreOp::create(b, e.loc, arith::MaximumFOp::create(b, e.loc, x, y), high, bytes);
+        scf::YieldOp::create(b, e.loc);
       });
     }
     rewriter.eraseOp(op);
     return success();
   }
+};
 
-  static void copyPiece(ThreadEmitter &e, CopyRowsOp op, Value tile, Value source, Value row, Value piece) {
-    OpBuilder &b = e.builder;
-    int64_t width = op.getWidth(), columns = op.getColumns(), bytes = 2 * width, rows = op.getTile().getType().getShape()[0];
-    SmallVector<Value> place = e.inlineBody(op.getBody(), row);
-    Value column = e.mul(piece, width), reads = place[1];
-    if (columns < op.getTile().getType().getShape()[1])
-      reads = arith::AndIOp::create(b, e.loc, reads, e.lt(column, columns));
-    // What is not read forms no address outside of the buffer either.
-    Value zero = arith::ConstantIndexOp::create(b, e.loc, 0);
-    Value wide = arith::IndexCastUIOp::create(b, e.loc, b.getIndexType(), column);
-    Value at = arith::AddIOp::create(b, e.loc, place[0], wide);
-    Type type = cast<MemRefType>(op.getSource().getType()).getElementType();
-    Value from = e.element(source, arith::SelectOp::create(b, e.loc, reads, at, zero), type);
-    Value size = arith::SelectOp::create(b, e.loc, reads, e.i32(bytes), e.i32(0));
-    // The panel depends on the piece, and so on the thread.
-    Value panel = e.mul(e.div(column, 64), rows * 128);
-    Value within = e.rem(column, 64);
-    Value to = e.swizzled(e.offset(tile, panel), rows, 0, row, e.div(within, 8));
-    if (width < 8)
-      to = e.offset(to, e.mul(e.rem(column, 8), 2));
-    auto cache = bytes == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
-    NVVM::CpAsyncOp::create(b, e.loc, to, from, bytes, cache, size);
+struct ConvertSpread : OpConversionPattern<SpreadOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(SpreadOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    for (unsigned half : {0, 1}) {
+      Value row = e.offset(adaptor.getArray(), e.mul(e.row(half), 4 * op.getPitch()));
+      for (int64_t j = 0, n = op.getTile().getType().getDimSize(1) / 8; j < n; ++j) {
+        Value pair = e.fromElements({e.extract(adaptor.getTile(), 4 * j + 2 * half), e.extract(adaptor.getTile(), 4 * j + 2 * half + 1)});
+        LLVM::StoreOp::create(rewriter, e.loc, pair, e.offset(row, e.mul(e.column(j), 4)), /*alignment=*/8);
+      }
+    }
+    rewriter.eraseOp(op);
+    return success();
   }
 };
 
@@ -153,6 +257,6 @@ struct ConvertWaitCopies : OpConversionPattern<WaitCopiesOp> {
 } // namespace
 
 void ssa_gpu::populateMemoryPatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<ConvertAlloc, ConvertSlot, ConvertCopyRows, ConvertFill, ConvertLoadEntry, ConvertCommitCopies, ConvertWaitCopies>(
-      converter, patterns.getContext());
+  patterns.add<ConvertAlloc, ConvertSlot, ConvertColumns, ConvertCopyRows, ConvertConvertRows, ConvertOrder, ConvertSpread, ConvertFill, ConvertLoadEntry,
+               ConvertCommitCopies, ConvertWaitCopies>(converter, patterns.getContext());
 }

@@ -63,9 +63,16 @@ Value multiply(ThreadEmitter &e, ArrayRef<Value> lhs, ArrayRef<Value> rhs, Value
   SmallVector<Value> sums;
   for (int64_t i = 0; i < 4; ++i)
     sums.push_back(e.extract(accumulator, first + i));
+  // The op takes pairs of f16 as what they are, pairs of bf16 as i32.
+  auto toPairs = [&](ArrayRef<Value> registers) {
+    if (type == NVVM::MMATypes::bf16)
+      return llvm::to_vector(registers);
+    auto pair = VectorType::get({2}, e.builder.getF16Type());
+    return llvm::map_to_vector(registers, [&](Value v) -> Value { return LLVM::BitcastOp::create(e.builder, e.loc, pair, v); });
+  };
   Type f32 = e.builder.getF32Type();
   auto result = LLVM::LLVMStructType::getLiteral(e.builder.getContext(), {f32, f32, f32, f32});
-  Value product = NVVM::MmaOp::create(e.builder, e.loc, result, lhs, rhs, sums, /*shape=*/ArrayRef<int64_t>{16, 8, 16},
+  Value product = NVVM::MmaOp::create(e.builder, e.loc, result, toPairs(lhs), toPairs(rhs), sums, /*shape=*/ArrayRef<int64_t>{16, 8, 16},
                                       /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
                                       std::array<NVVM::MMATypes, 2>{type, type},
                                       std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row, NVVM::MMALayout::col});

@@ -32,8 +32,22 @@ struct ConvertElementwise : ConversionPattern {
       return success();
     }
     Operation *copy = rewriter.create(op->getLoc(), op->getName().getIdentifier(), operands, type, op->getAttrs());
-    rewriter.replaceOp(op, copy->getResults());
+    // Functions have no instructions for vectors; what they are expanded into is written for scalars.
+    rewriter.replaceOp(op, isa<math::MathDialect>(op->getDialect()) ? scalarize(rewriter, copy) : copy->getResult(0));
     return success();
+  }
+
+  /// Replaces an op on vectors by ops on their elements.
+  static Value scalarize(ConversionPatternRewriter &rewriter, Operation *op) {
+    ThreadEmitter e(rewriter, op);
+    auto type = cast<VectorType>(op->getResult(0).getType());
+    SmallVector<Value> results;
+    for (int64_t i = 0; i < type.getNumElements(); ++i) {
+      SmallVector<Value> operands = llvm::map_to_vector(op->getOperands(), [&](Value v) { return e.extract(v, i); });
+      results.push_back(rewriter.create(op->getLoc(), op->getName().getIdentifier(), operands, type.getElementType(), op->getAttrs())->getResult(0));
+    }
+    rewriter.eraseOp(op);
+    return e.fromElements(results);
   }
 };
 

@@ -1,0 +1,22 @@
+//===- Glue.h - Ops around the dialect --------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_LIB_CONVERSION_SSATOSSAGPU_GLUE_H
+#define SSA_LIB_CONVERSION_SSATOSSAGPU_GLUE_H
+
+#include "Conversion.h"
+
+namespace mlir::linalg {
+class LinalgOp;
+} // namespace mlir::linalg
+
+namespace mlir::ssa {
+
+/// Views and kernels for ops on tensors that are none of `ssa`. An op that has no meaning here is an error.
+LogicalResult convertTensorOp(HostFunction &host, Operation *op);
+LogicalResult convertStructuredOp(HostFunction &host, linalg::LinalgOp op);
+
+} // namespace mlir::ssa
+
+#endif // SSA_LIB_CONVERSION_SSATOSSAGPU_GLUE_H

@@ -1,0 +1,73 @@
+//===- SelectSchedule.cpp - ssa-select-schedule ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "ssa/IR/SSA.h"
+#include "ssa/Transforms/Passes.h"
+#include <algorithm>
+
+namespace mlir::ssa {
+#define GEN_PASS_DEF_SSASELECTSCHEDULEPASS
+#include "ssa/Transforms/Passes.h.inc"
+} // namespace mlir::ssa
+
+using namespace mlir;
+using namespace mlir::ssa;
+
+/// The rows that share a list: the queries of a block times the query heads that read the same keys. None if all queries share one.
+static std::optional<int64_t> getRowsPerList(SparseAttendOp op) {
+  if (op.getSelections().empty())
+    return std::nullopt;
+  auto selection = cast<SelectionType>(op.getSelections().front().getType());
+  if (selection.getDimSize(2) == 1)
+    return std::nullopt;
+  int64_t cells = std::max(op.getKey().getType().getDimSize(1), selection.getHeads());
+  return selection.getQueryBlock() * (op.getQuery().getType().getDimSize(1) / cells);
+}
+
+/// The choice follows what docs/kernels.md measured: tall tiles read keys and values for more rows, long steps synchronise less often;
+/// rows that are not there cost as much as others, and so do steps that large blocks do not fill.
+static ScheduleAttr selectSchedule(SparseAttendOp op, TargetAttr target) {
+  int64_t dim = op.getQuery().getType().getDimSize(3), valueDim = op.getOutput().getType().getDimSize(3);
+  Instruction instruction = target.hasWGMMA() ? Instruction::wgmma : Instruction::mma_sync;
+  bool isTall = instruction == Instruction::wgmma && getRowsPerList(op).value_or(128) >= 128;
+  int64_t rows = isTall ? 128 : 64, keys = 64;
+  bool fillsLongSteps = op.getSelections().empty() || cast<SelectionType>(op.getSelections().front().getType()).getKeyBlock() % 128 == 0;
+  // A step of 128 keys needs the registers that wider heads take for outputs.
+  if (isTall && fillsLongSteps && std::max(dim, valueDim) <= 128 && op.getScore().empty())
+    keys = 128;
+  auto schedule = [&](int64_t stages) { return ScheduleAttr::get(op.getContext(), instruction, rows, keys, stages); };
+  // A third stage hides more latency, but not more than a second block on the multiprocessor.
+  constexpr int64_t reserved = 1024; // of a block
+  bool twoFit = 2 * (schedule(3).getSharedBytes(dim, valueDim) + reserved) <= target.sharedMemoryBytesPerSM();
+  return schedule(twoFit ? 3 : 2);
+}
+
+static LogicalResult verifySchedule(SparseAttendOp op, ScheduleAttr schedule, TargetAttr target) {
+  if (schedule.getInstruction() == Instruction::wgmma && !target.hasWGMMA())
+    return op.emitOpError() << "'instruction = wgmma' requires sm_90a, but the target is '" << target.getChip() << "'; use 'mma_sync'";
+  int64_t needed = schedule.getSharedBytes(op.getQuery().getType().getDimSize(3), op.getOutput().getType().getDimSize(3));
+  if (needed > target.sharedMemoryBytes())
+    return op.emitOpError() << "'" << ScheduleAttr::attrName() << "' needs " << needed << " bytes of shared memory, but " << target.getChip()
+                            << " has " << target.sharedMemoryBytes() << "; lower 'stages', 'tile_keys' or 'tile_rows'";
+  return success();
+}
+
+namespace {
+struct SelectSchedule : ssa::impl::SSASelectSchedulePassBase<SelectSchedule> {
+  void runOnOperation() override {
+    TargetAttr target = TargetAttr::of(getOperation());
+    WalkResult result = getOperation()->walk([&](SparseAttendOp op) {
+      if (!target) {
+        op.emitOpError("has no target; run 'ssa-attach-target'");
+        return WalkResult::interrupt();
+      }
+      if (!ScheduleAttr::of(op))
+        op->setAttr(ScheduleAttr::attrName(), selectSchedule(op, target));
+      return failed(verifySchedule(op, ScheduleAttr::of(op), target)) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+} // namespace

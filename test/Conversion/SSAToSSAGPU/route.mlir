@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: ssa-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(ssa-attach-target{chip=sm_90a},convert-ssa-to-ssa-gpu,canonicalize,cse)' | FileCheck %s
+// RUN: ssa-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(ssa-attach-target{chip=sm_100},convert-ssa-to-ssa-gpu,canonicalize,cse)' | FileCheck %s --check-prefix=SYNC
+
+!q = tensor<?x16x?x128xbf16>
+!k = tensor<?x2x?x128xbf16>
+!s = tensor<?x2x?x?xf32>
+
+// Few rows of scores are packed with their heads, many take the heads one after the other: both kernels are there, one is launched.
+// CHECK: gpu.func @ssa_route(
+// CHECK: ssa_gpu.mma wgmma %{{.*}}, transposed
+// CHECK: ssa_gpu.spread
+// CHECK: gpu.func @ssa_route_1(
+// CHECK: ssa_gpu.alloc : <2x64x128xbf16>
+// CHECK-LABEL: func.func @scores
+// CHECK-DAG: cf.assert %{{.*}}, "'ssa.route' expected dimension 2 of 'key' to be at most the number of blocks of 'tokens'"
+// CHECK: %[[FEW:.*]] = arith.cmpi sle, %{{.*}}, %c32
+// CHECK: arith.select %[[FEW]]
+// CHECK: gpu.launch_func @kernels::@ssa_route blocks
+// CHECK: gpu.launch_func @kernels::@ssa_route_1 blocks
+// SYNC: ssa_gpu.load_operand
+// SYNC: ssa_gpu.mma mma_sync %{{.*}}, transposed
+func.func @scores(%q: !q, %k: !k, %t: !k) -> !s {
+  %s = ssa.route %q, %k of %t {blocks = #ssa.blocks<32, stride = 16>, mask = #ssa.mask<causal>, reduce = sum} : !q, !k, !k -> !s
+  return %s : !s
+}
+
+// -----
+
+!q = tensor<?x4x?x64xf16>
+!s = tensor<?x4x?x?xf32>
+
+// Maxima and sums of parts of 2048 columns, the parts together, then the scores.
+// CHECK-LABEL: func.func @softmax
+// CHECK: gpu.launch_func @kernels::@ssa_route_softmax blocks
+// CHECK: gpu.launch_func @kernels::@ssa_route_join blocks
+// CHECK: gpu.launch_func @kernels::@ssa_route blocks
+func.func @softmax(%q: !q, %k: !q) -> !s {
+  %s = ssa.route %q, %k {mask = #ssa.mask<causal>, normalize = softmax} : !q, !q -> !s
+  return %s : !s
+}
+
+// -----
+
+!q = tensor<?x4x?x64xf16>
+!s = tensor<?x4x?x?xf32>
+
+// max(q, 0) times the greater of the two, plus min(q, 0) times the smaller.
+// CHECK: gpu.func @ssa_route(
+// CHECK: ssa_gpu.order
+// CHECK: ssa_gpu.order
+// CHECK: %[[LOW:.*]] = ssa_gpu.mma
+// CHECK: ssa_gpu.mma wgmma %{{.*}}, transposed %{{.*}}, %[[LOW]]
+func.func @bound(%q: !q, %lo: !q, %hi: !q) -> !s {
+  %s = ssa.route bound %q, %lo, %hi : !q, !q, !q -> !s
+  return %s : !s
+}
+
+// -----
+
+!q = tensor<?x4x?x128xf8E4M3FN>
+!sc = tensor<?x4x?xf32>
+!s = tensor<?x4x?x?xf32>
+
+// Every value is exact in f16.
+// CHECK: gpu.func @ssa_route(
+// CHECK: ssa_gpu.convert_rows {{.*}} to
+// CHECK: ssa_gpu.mma wgmma %{{.*}} : !ssa_gpu.shared<64x128xf16>
+func.func @narrow(%q: !q, %k: !q, %sc: !sc) -> !s {
+  %s = ssa.route %q, %k scales %sc : !q, !q, !sc -> !s
+  return %s : !s
+}
+
+// -----
+
+!q = tensor<?x4x?x64xf32>
+!s = tensor<?x4x?x?xf32>
+
+// Tensor cores would round f32.
+// CHECK: gpu.func @ssa_route(
+// CHECK-NOT: ssa_gpu
+// CHECK-LABEL: func.func @exact
+func.func @exact(%q: !q, %k: !q) -> !s {
+  %s = ssa.route %q, %k : !q, !q -> !s
+  return %s : !s
+}
+
+// -----
+
+!q = tensor<?x64x?x64xbf16>
+!k = tensor<?x1x?x64xbf16>
+!l = tensor<?x1x?x8xi32>
+!s = tensor<?x1x?x512xf32>
+
+// A list of its own for every row: a tile is one row and its heads, which are joined as the tile leaves.
+// CHECK: gpu.func @ssa_route(
+// CHECK: ssa_gpu.spread
+// CHECK: scf.for %{{.*}} = %c1_i32 to %c64_i32
+// CHECK-LABEL: func.func @within
+func.func @within(%q: !q, %k: !k, %l: !l) -> !s {
+  %a = ssa.from_indices %l : !l -> !ssa.selection<?x1x?x8, key_block = 64>
+  %c = ssa.sort %a : !ssa.selection<?x1x?x8, key_block = 64> -> !ssa.selection<?x1x?x8, key_block = 64, sorted>
+  %s = ssa.route %q, %k within %c {mask = #ssa.mask<causal>, reduce = sum} : !q, !k, !ssa.selection<?x1x?x8, key_block = 64, sorted> -> !s
+  return %s : !s
+}
+
+// -----
+
+!q = tensor<?x4x?x64xf16>
+!s = tensor<?x4x?x?xf32>
+
+func.func @region(%q: !q, %k: !q, %bias: tensor<4xf32>) -> !s {
+  %s = ssa.route %q, %k score (%x, %w, %b, %h, %p, %j) {
+    %i = arith.index_cast %h : i32 to index
+    // expected-error @+1 {{'tensor.extract' op has no meaning for kernels yet: score regions may use scalar ops of 'arith' and 'math'}}
+    %c = tensor.extract %bias[%i] : tensor<4xf32>
+    %y = arith.addf %x, %c : f32
+    ssa.yield %y : f32
+  } : !q, !q -> !s
+  return %s : !s
+}
+
+// -----
+
+!x = tensor<?x1x?x130xbf16>
+!w = tensor<8x130x64xbf16>
+!y = tensor<?x8x?x64xbf16>
+
+// The inner dimension goes by in steps of 64, the last of which has 2 columns.
+// CHECK: gpu.func @ssa_project(
+// CHECK: ssa_gpu.copy_rows {{.*}} to
+// CHECK: columns = 64 : i64
+// CHECK: columns = 2 : i64
+// CHECK: ssa_gpu.mma wgmma
+// CHECK: ssa_gpu.store_rows
+// CHECK-LABEL: func.func @project
+func.func @project(%x: !x, %w: !w) -> !y {
+  %y = ssa.project %x, %w : !x, !w -> !y
+  return %y : !y
+}
+
+// -----
+
+!x = tensor<?x1x?x16xf32>
+!w = tensor<8x16x4xf32>
+!y = tensor<?x8x?x4xf32>
+
+// CHECK: gpu.func @ssa_project(
+// CHECK-NOT: ssa_gpu
+// CHECK-LABEL: func.func @project_exactly
+func.func @project_exactly(%x: !x, %w: !w) -> !y {
+  %y = ssa.project %x, %w : !x, !w -> !y
+  return %y : !y
+}
