@@ -51,11 +51,10 @@ class Pattern:
         list    lists of numbers, exactly
     values: names of the arguments that bound results of kind rows.
     outliers: the part of the rows of a result that may be different, where a selection inside hangs on scores that
-    differ by less than
-        rounding does. 0 for single ops.
+        differ by less than rounding does. 0 for single ops.
     sizes: cases (b, m, n).
-    queries_vary: false if a row of the results is no query (pooled keys, say), so that no "whole" case can be made of
-    one.
+    queries_vary: false if a row of the results depends on more than its query and the keys, so that a "whole" case
+    cannot be made of a case: pooled keys, blocks of queries.
     """
 
     name: str
@@ -90,36 +89,32 @@ PATTERNS = []
 # Examples
 
 
+def result_kinds(example, entry):
+    """What the results of an entry are, from how it is declared."""
+    folder = HERE if (HERE / f"{example}.mlir").exists() else HERE.parent / "examples"
+    text = (folder / f"{example}.mlir").read_text()
+    declared = re.search(r"^func\.func @" + entry + r"\(.*?\) -> (.*) \{$", text, re.M)[1]
+    lists_ = declared.count("xi32>")
+    return " ".join(["list"] * lists_) if lists_ else "scores" if declared == "!s" else "rows"
+
+
 def add_examples():
     values = {"dsa": "k", "hisa": "k", "second-stream": "k e e128"}
-    scores = {"quest_bound"}
+    no_selection = "soft_cap alibi alibi_at hca window_sink window_sink_logit low_rank_reuse quest_bound".split()
+    blocks_of_queries = "low-rank vertical-slash xattention".split()  # they begin with the call, not with the sequence
     for example, entries in examples.ENTRIES.items():
         for entry, names in entries.items():
             tensors = {name: examples.TENSORS[example][name] for name in names.split()}
-            selects = entry not in (
-                "soft_cap",
-                "alibi",
-                "alibi_at",
-                "hca",
-                "window_sink",
-                "window_sink_logit",
-                "low_rank_reuse",
-            )
-            kind = (
-                "scores"
-                if entry in scores
-                else "list" if entry.endswith("_select") or entry.endswith("_blocks") else "rows"
-            )
-            count = 2 if entry in ("hisa_select", "low_rank_select") else 1
             PATTERNS.append(
                 Pattern(
                     entry,
                     f"{example}.mlir",
                     entry,
                     tensors,
-                    " ".join([kind] * count),
+                    result_kinds(example, entry),
                     values.get(example, "v"),
-                    0.005 if selects and kind != "scores" else 0.0,
+                    0.0 if entry in no_selection else 0.005,
+                    queries_vary=example not in blocks_of_queries,
                 )
             )
 
@@ -192,7 +187,8 @@ def add_merges():
             q, l = f"tensor<?x{heads}x?x{width}x{elem}>", f"tensor<?x{heads}x?xf32>"
             op(
                 f"merge {elem} {heads}x{width}",
-                f"  %o, %l = ssa.merge (%o1, %l1), (%o2, %l2), (%o3, %l3) : {q}, {l}, {q}, {l}, {q}, {l} -> {q}, {l}\nreturn %o, %l : {q}, {l}",
+                f"  %o, %l = ssa.merge (%o1, %l1), (%o2, %l2), (%o3, %l3) : {q}, {l}, {q}, {l}, {q}, {l} -> {q}, {l}\n"
+                f"return %o, %l : {q}, {l}",
                 "rows lse",
                 "o1 o2 o3",
                 f"o1:{q} l1:{l} o2:{q} l2:{l} o3:{q} l3:{l}",
@@ -206,7 +202,8 @@ def add_merges():
     q, l = "tensor<?x4x?x64xbf16>", "tensor<?x4x?xf32>"
     op(
         "merge with sinks",
-        f"  %o, %l = ssa.merge (%o1, %l1), (%o2, %l2) sink_logits %s : {q}, {l}, {q}, {l}, tensor<4xf32> -> {q}, {l}\nreturn %o, %l : {q}, {l}",
+        f"  %o, %l = ssa.merge (%o1, %l1), (%o2, %l2) sink_logits %s : {q}, {l}, {q}, {l}, tensor<4xf32> -> {q}, {l}\n"
+        f"return %o, %l : {q}, {l}",
         "rows lse",
         "o1 o2",
         f"o1:{q} l1:{l} o2:{q} l2:{l} s:tensor<4xf32>",
@@ -270,7 +267,9 @@ def add_rows():
         rows = f"tensor<?x4x?x{5 * block}x{width}x{elem}>"
         op(
             f"gather {elem} blocks of {block}",
-            f"  %s = ssa.from_indices %t : tensor<?x4x?x5xi32> -> {sel}\n  %g = ssa.gather %k at %s : {k}, {sel} -> {rows}\nreturn %g : {rows}",
+            f"  %s = ssa.from_indices %t : tensor<?x4x?x5xi32> -> {sel}\n"
+            f"  %g = ssa.gather %k at %s : {k}, {sel} -> {rows}\n"
+            f"return %g : {rows}",
             "list",
             "",
             f"k:{k} t:tensor<?x4x?x5xi32>",
@@ -289,7 +288,10 @@ def add_lists():
         t = f"tensor<?x2x?x{width}xi32>"
         op(
             f"sort {width}",
-            f"  %a = ssa.from_indices %t : {t} -> {raw}\n  %b = ssa.sort %a : {raw} -> {out}\n  %r = ssa.to_indices %b : {out} -> {t}\nreturn %r : {t}",
+            f"  %a = ssa.from_indices %t : {t} -> {raw}\n"
+            f"  %b = ssa.sort %a : {raw} -> {out}\n"
+            f"  %r = ssa.to_indices %b : {out} -> {t}\n"
+            f"return %r : {t}",
             "list",
             "",
             f"t:{t}",
@@ -302,7 +304,8 @@ def add_lists():
         r = f"tensor<?x2x?x{first + second}xi32>"
         op(
             f"union {first} and {second}",
-            f"  %a = ssa.from_indices %s : tensor<?x2x?x{first}xi32> -> {a}\n  %b = ssa.from_indices %t : tensor<?x2x?x{second}xi32> -> {b}\n"
+            f"  %a = ssa.from_indices %s : tensor<?x2x?x{first}xi32> -> {a}\n"
+            f"  %b = ssa.from_indices %t : tensor<?x2x?x{second}xi32> -> {b}\n"
             f"  %c = ssa.union %a, %b : {a}, {b} -> {out}\n  %r = ssa.to_indices %c : {out} -> {r}\nreturn %r : {r}",
             "list",
             "",
@@ -319,7 +322,9 @@ def add_selectors():
         s, k, r = "tensor<?x2x?x?xf32>", "tensor<?x1x?x16xbf16>", f"tensor<?x2x?x{width}xi32>"
         op(
             name,
-            f"  %a = ssa.topk %s of %k {dictionary} : {s}, {k} -> {sel}\n  %r = ssa.to_indices %a : {sel} -> {r}\nreturn %r : {r}",
+            f"  %a = ssa.topk %s of %k {dictionary} : {s}, {k} -> {sel}\n"
+            f"  %r = ssa.to_indices %a : {sel} -> {r}\n"
+            f"return %r : {r}",
             "list",
             "",
             f"s:{s} k:{k}",
@@ -346,7 +351,8 @@ def add_selectors():
     for kind in ("sum", "max"):
         op(
             f"rebin {kind} 32/16 to 64",
-            f"  %i = ssa.rebin {kind} %s of %k {{from = #ssa.blocks<32, stride = 16>, to = #ssa.blocks<64>}} : {s}, {k} -> {s}\nreturn %i : {s}",
+            f"  %i = ssa.rebin {kind} %s of %k {{from = #ssa.blocks<32, stride = 16>, to = #ssa.blocks<64>}} : {s}, {k} -> {s}\n"
+            f"return %i : {s}",
             "scores",
             "",
             f"s:{s} k:{k}",
@@ -379,7 +385,9 @@ def add_routes():
     route("route softmax and max", f"{causal}, normalize = softmax, reduce = max", q, k, out, plain)
     narrow = "tensor<?x8x?x128xf8E4M3FN>", "tensor<?x1x?x128xf8E4M3FN>", "tensor<?x1x?x?xf32>"
     region = (
-        " score (%x, %wh, %b, %h, %p, %j) {\n    %zero = arith.constant 0.0 : f32\n    %r = arith.maximumf %x, %zero : f32\n"
+        " score (%x, %wh, %b, %h, %p, %j) {\n"
+        "    %zero = arith.constant 0.0 : f32\n"
+        "    %r = arith.maximumf %x, %zero : f32\n"
         "    %z = arith.mulf %r, %wh : f32\n    ssa.yield %z : f32\n  }"
     )
     route(
@@ -395,10 +403,30 @@ def add_routes():
 def add_route_forms():
     """Each clause and attribute of route on summaries of blocks, which are arguments of their own: no rounding of a pool comes between."""
 
-    def form(name, hq, hk, g, d, options, blocks=(16, 16), elem="bf16", query_block=1, within=None, word="", names=("k",), extra=()):
+    def form(
+        name,
+        hq,
+        hk,
+        g,
+        d,
+        options,
+        blocks=(16, 16),
+        elem="bf16",
+        query_block=1,
+        within=None,
+        word="",
+        names=("k",),
+        extra=(),
+    ):
         size, stride = blocks
         q, k, tokens = f"tensor<?x{hq}x?x{d}x{elem}>", f"tensor<?x{hk}x?x{d}x{elem}>", f"tensor<?x{hk}x?x{d}xbf16>"
-        operands, types, arguments, before, columns = "%q, " + ", ".join(f"%{n}" for n in names) + " of %t", [q] + [k] * len(names) + [tokens], {}, "", "?"
+        operands, types, arguments, before, columns = (
+            "%q, " + ", ".join(f"%{n}" for n in names) + " of %t",
+            [q] + [k] * len(names) + [tokens],
+            {},
+            "",
+            "?",
+        )
 
         def summaries(rng, b, m, n):
             count = -(-n // size) if size == stride else max((n - size) // stride + 1, 0)
@@ -422,27 +450,69 @@ def add_route_forms():
             types.append(f"{listed}, sorted>")
         out = f"tensor<?x{g}x?x{columns}xf32>"
         text = f"{before}  %y = ssa.route {word}{operands} {{blocks = #ssa.blocks<{size}, stride = {stride}>, {options}}} : {', '.join(types)} -> {out}"
-        op(name, f"{text}\nreturn %y : {out}", "scores", "", " ".join(f"{n}:{t}" for n, t in declared.items()), sizes=SMALL + LONG[:2],
-           queries_vary=query_block == 1, **arguments)
+        op(
+            name,
+            f"{text}\nreturn %y : {out}",
+            "scores",
+            "",
+            " ".join(f"{n}:{t}" for n, t in declared.items()),
+            sizes=tuple(case for case in SMALL + LONG[:2] if case[2] >= size),
+            queries_vary=query_block == 1,
+            **arguments,
+        )
 
     causal, softmax = "mask = #ssa.mask<causal>", "normalize = softmax, reduce = sum"
     form("route overlapping blocks, softmax", 16, 1, 1, 128, f"{causal}, {softmax}", (32, 16))
     form("route 4 key heads of a selection head", 16, 4, 1, 128, f"{causal}, {softmax}")
     form("route 3 heads, 2 to a key head", 12, 6, 4, 72, f"{causal}, visible = partial, reduce = max", elem="f16")
     form("route 20 heads", 20, 1, 1, 64, f"{causal}, {softmax}")
-    form("route window and sink", 6, 2, 6, 72, "mask = #ssa.mask<causal, window = 100, sink = 40>, visible = partial", elem="f16")
+    form(
+        "route window and sink",
+        6,
+        2,
+        6,
+        72,
+        "mask = #ssa.mask<causal, window = 100, sink = 40>, visible = partial",
+        elem="f16",
+    )
     form("route window both ways", 6, 2, 2, 80, "mask = #ssa.mask<window = 50>, reduce = sum", (24, 7))
     form("route query blocks", 12, 4, 4, 64, f"{causal}, query_block = 64, reduce = sum", (64, 64), query_block=64)
     form("route bound", 8, 2, 2, 128, f"{causal}, visible = partial, reduce = max", word="bound ", names=("k", "kx"))
-    form("route weights, f32", 8, 2, 2, 40, f"{causal}, {softmax}", elem="f32", extra=(("weights", "w", "tensor<?x8x?xf32>", per_query(8)),))
+    form(
+        "route weights, f32",
+        8,
+        2,
+        2,
+        40,
+        f"{causal}, {softmax}",
+        elem="f32",
+        extra=(("weights", "w", "tensor<?x8x?xf32>", per_query(8)),),
+    )
     form("route odd head dim", 4, 2, 2, 65, f"{causal}, reduce = sum")
     form("route head dim 576", 16, 1, 1, 576, f"{causal}, reduce = sum")
     form("route within lists of single queries", 64, 1, 1, 128, f"{causal}, reduce = sum", (1, 1), within=(12, 64))
     form("route within, softmax", 8, 2, 2, 64, f"{causal}, {softmax}", within=(5, 64))
-    for elem, rows, heads, inner, rank in (("bf16", 1, 8, 7168, 64), ("f16", 4, 1, 130, 200), ("f32", 3, 3, 72, 6), ("bf16", 2, 2, 64, 33)):
-        x, w, y = f"tensor<?x{rows}x?x{inner}x{elem}>", f"tensor<{heads}x{inner}x{rank}x{elem}>", f"tensor<?x{max(rows, heads)}x?x{rank}xf32>"
-        op(f"project {elem} {inner}x{rank}", f"  %y = ssa.project %x, %w : {x}, {w} -> {y}\nreturn %y : {y}", "scores", "", f"x:{x} w:{w}",
-           x=queries(rows, inner, elem), w=examples.weights(heads, inner, rank, fmt=elem), sizes=SMALL)
+    for elem, rows, heads, inner, rank in (
+        ("bf16", 1, 8, 7168, 64),
+        ("f16", 4, 1, 130, 200),
+        ("f32", 3, 3, 72, 6),
+        ("bf16", 2, 2, 64, 33),
+    ):
+        x, w, y = (
+            f"tensor<?x{rows}x?x{inner}x{elem}>",
+            f"tensor<{heads}x{inner}x{rank}x{elem}>",
+            f"tensor<?x{max(rows, heads)}x?x{rank}xf32>",
+        )
+        op(
+            f"project {elem} {inner}x{rank}",
+            f"  %y = ssa.project %x, %w : {x}, {w} -> {y}\nreturn %y : {y}",
+            "scores",
+            "",
+            f"x:{x} w:{w}",
+            x=queries(rows, inner, elem),
+            w=examples.weights(heads, inner, rank, fmt=elem),
+            sizes=SMALL,
+        )
 
 
 def add_attends():
@@ -452,7 +522,8 @@ def add_attends():
         declared = f"q:{q} k:{k} v:{v}" + "".join(f" {n}:{t}" for n, (t, _) in lists_.items())
         op(
             name,
-            f"{before}  %o, %l = ssa.sparse_attend %q, %k, %v{at} {{{dictionary}}} : {q}, {k}, {v}{types} -> {o}, {l}\nreturn %o, %l : {o}, {l}",
+            f"{before}  %o, %l = ssa.sparse_attend %q, %k, %v{at} {{{dictionary}}} : {q}, {k}, {v}{types} -> {o}, {l}\n"
+            f"return %o, %l : {o}, {l}",
             "rows lse",
             "v",
             declared,

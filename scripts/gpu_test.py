@@ -46,6 +46,7 @@ DTYPES = {
 }
 EPSILON = {"bf16": 2.0**-8, "f16": 2.0**-11, "f32": 2.0**-12}
 REPEATS = 20
+MOST_BYTES = 4 << 30  # of one argument of a "whole" case
 
 
 class Wrong(Exception):
@@ -238,23 +239,25 @@ class Runner:
         self.check(f"{size} strided", self.call(self.strided(tensors), strided=True), case, arrays)
         if b > 1:
             self.check_alone(size, tensors, plain)
-        if m < n and self.pattern.queries_vary and n <= 4096:
-            self.check(
-                f"{size} whole", self.call(self.tensors(self.whole(arrays, size, case["seed"]))), case, arrays, last=m
-            )
+        full = self.whole(tensors, size) if m < n and self.pattern.queries_vary else None
+        if full:
+            self.check(f"{size} whole", self.call(full), case, arrays, last=m)
         return tensors, plain
 
-    def whole(self, arrays, size, seed):
-        """Arguments for all queries of the sequence; the last ones are those of the case."""
-        b, m, n = size
-        axes, more = self.pattern.query_axes(), self.pattern.make(b, n, n, seed + 77)
-        full = {}
-        for name, x in arrays.items():
-            if axes[name] is None:
-                full[name] = x
-                continue
-            full[name] = more[name]
-            full[name][(slice(None),) * axes[name] + (slice(n - m, n),)] = x
+    def whole(self, tensors, size):
+        """Arguments for all queries of the sequence: those of the case over and over, so that the last ones are the
+        case. None where that would be too much memory."""
+        m, n = size[1:]
+        order = (torch.arange(n, device="cuda") - (n - m)) % m
+        axes = self.pattern.query_axes()
+        full = []
+        for tensor, axis in zip(tensors, axes.values()):
+            if axis is not None:
+                if tensor.numel() * tensor.element_size() // m * n > MOST_BYTES:
+                    return None
+                bytes_ = tensor.view(torch.uint8) if tensor.element_size() == 1 else tensor  # f8 cannot be indexed
+                tensor = bytes_.index_select(axis, order).view(tensor.dtype)
+            full.append(tensor)
         return full
 
     def check_alone(self, size, tensors, together):
@@ -397,7 +400,8 @@ def main():
     patterns = {pattern.name: pattern for pattern in PATTERNS}
     rows = [row for row in manifest["rows"] if not options.words or any(word in row["name"] for word in options.words)]
     device = f"{torch.cuda.get_device_name()} (sm_%d%d)" % torch.cuda.get_device_capability()
-    about = f"{device}, CUDA driver {ssa._driver.get_driver().version_text}, torch {torch.__version__}, {time.strftime('%Y-%m-%d')}"
+    driver = ssa._driver.get_driver().version_text
+    about = f"{device}, CUDA driver {driver}, torch {torch.__version__}, {time.strftime('%Y-%m-%d')}"
     print(about)
     widths = [max([len(HEADINGS[0]), *(len(row["name"]) for row in rows)]), 5, 17, 13, 8, 8, 13]
     print_line(HEADINGS, widths)

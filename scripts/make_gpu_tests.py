@@ -110,18 +110,11 @@ def evaluate(source, pattern, arrays):
         for name, x in arrays.items():
             np.save(folder / f"{name}.npy", x)
         outs = [folder / f"out{i}.npy" for i in range(len(pattern.results.split()))]
-        subprocess.run(
-            [
-                tool("ssa-run"),
-                str(folder / "in.mlir"),
-                f"--entry={pattern.entry}",
-                "--in",
-                ",".join(str(folder / f"{name}.npy") for name in arrays),
-                "--out",
-                ",".join(map(str, outs)),
-            ],
-            check=True,
-        )
+        command = [tool("ssa-run"), str(folder / "in.mlir"), f"--entry={pattern.entry}"]
+        command += ["--in", ",".join(str(folder / f"{name}.npy") for name in arrays), "--out", ",".join(map(str, outs))]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{pattern.name}: ssa-run: {done.stderr.strip()}")
         return [np.load(out) for out in outs]
 
 
@@ -199,6 +192,8 @@ def make_row(pattern, out, chips, known):
 def copy_scripts(out):
     for path in ("scripts/gpu_test.py", "scripts/gpu_patterns.py", "examples/generate.py"):
         shutil.copy(ROOT / path, out)
+    for path in (ROOT / "examples").glob("*.mlir"):
+        shutil.copy(path, out)
     shutil.rmtree(out / "ssa", ignore_errors=True)
     shutil.copytree(ROOT / "python/ssa", out / "ssa", ignore=shutil.ignore_patterns("__pycache__"))
 
@@ -240,7 +235,8 @@ def main():
         sum(bool(row["wrong"]) for row in rows.values()),
     ]
     print(
-        f"{counts[0]} patterns compiled, {counts[1]} have no kernel yet, the compiler died of {counts[2]}; {total / 2**20:.1f} MiB in {out}"
+        f"{counts[0]} patterns compiled, {counts[1]} have no kernel yet, the compiler died of {counts[2]}; "
+        f"{total / 2**20:.1f} MiB in {out}"
     )
     print(f"run: python3 {out / 'gpu_test.py'}")
     return bool(counts[2])

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 #ifdef LLVM_ON_UNIX
+#include <sys/resource.h>
 #include <unistd.h>
 #endif
 
@@ -125,12 +126,17 @@ int64_t Tensor::byteSize(Type elementType, ArrayRef<int64_t> shape) {
 }
 
 int64_t Tensor::memoryLimit() {
+  int64_t half = int64_t(8) << 30;
 #ifdef LLVM_ON_UNIX
   int64_t pages = sysconf(_SC_PHYS_PAGES), pageBytes = sysconf(_SC_PAGESIZE);
   if (pages > 0 && pageBytes > 0)
-    return pages / 2 * pageBytes;
+    half = pages / 2 * pageBytes;
+  // A process may be given less than the machine has.
+  rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    half = std::min<int64_t>(half, limit.rlim_cur / 2);
 #endif
-  return int64_t(8) << 30;
+  return half;
 }
 
 int64_t Tensor::liveBytes() { return liveTensorBytes; }

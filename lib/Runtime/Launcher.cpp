@@ -76,11 +76,10 @@ Error Device::checkMemory(const Twine &what, const ArrayView &array) const {
   return Error::success();
 }
 
-ContextScope::ContextScope(const Device &device) : driver(device.getDriver()), error(Error::success()) {
-  error = driver.check(driver.functions().ctxPushCurrent(device.getContext()),
-                       "make the context of " + device.describe() + " current");
-  isPushed = !error;
-}
+ContextScope::ContextScope(const Device &device)
+    : driver(device.getDriver()), error(driver.check(driver.functions().ctxPushCurrent(device.getContext()),
+                                                     "make the context of " + device.describe() + " current")),
+      isPushed(!error) {}
 
 ContextScope::~ContextScope() {
   llvm::consumeError(std::move(error));
@@ -160,8 +159,9 @@ Error Program::loadModule() {
 
 Program::~Program() {
   ContextScope scope(device);
-  bool isCurrent = !scope.takeError();
-  if (module && isCurrent)
+  if (Error error = scope.takeError())
+    llvm::consumeError(std::move(error));
+  else if (module)
     device.getDriver().functions().moduleUnload(module);
 }
 

@@ -28,3 +28,7 @@ __all__ = [
     "compile",
     "load",
 ]
+
+for _name in __all__:
+    globals()[_name].__module__ = "ssa"  # where users find it
+del _name

@@ -150,8 +150,7 @@ class Function:
     Raises, before anything is launched:
         TypeError: number or kind of arguments, a dtype, an array in host memory.
         ValueError: a shape (also against those of other arguments), strides, alignment, a null pointer, another
-        device, results
-            that overlap.
+            device, results that overlap.
         BundleError, DriverError: as Bundle.load.
 
     Returns the result, or a tuple of results.

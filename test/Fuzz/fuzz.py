@@ -30,7 +30,7 @@ TIMEOUT = 20
 
 # Functions of upstream MLIR that are known to die on input that has nothing of ours; told apart, not counted.
 UPSTREAM = [
-    b"mlir::tensor::ConcatOp::verify()",  # tensor.concat dim(-1)
+    b"mlir::tensor::ConcatOp::verify()",  # tensor.concat dim(-1) (seed 101, input 4704)
 ]
 
 NUMBERS = ["0", "1", "-1", "2", "3", "7", "16", "63", "64", "65", "4096", "4097", "65536", "2147483647", "2147483648", "-2147483648",
@@ -66,7 +66,7 @@ def corpus():
             text = re.sub(r"^\s*//.*\n", "", part, flags=re.M).strip() + "\n"
             (wrong if refused else right).append(text)
             # A function alone, with the aliases in front: more of it stays right.
-            functions = re.findall(r"^func\.func .*?^}\n", text, flags=re.M | re.S)
+            functions = [f for f in re.findall(r"^func\.func @.*?^}\n", text, flags=re.M | re.S) if " call @" not in f and "func.call" not in f]
             aliases = "".join(re.findall(r"^[!#]\w+ = .*\n", text, flags=re.M))
             if not refused and len(functions) > 1:
                 right += [aliases + f for f in functions]
@@ -201,7 +201,7 @@ def input_of(rng, name, kind, sizes):
     """An input of a type, on the command line."""
     m = re.fullmatch(r"tensor<((?:(?:\d+|\?)x)*)(\w+)>", kind)
     if not m:
-        return rng.choice(["value:1", "value:0", "value:-3", "value:1.5", "value:nan"])
+        return rng.choice(["value:1", "value:0", "value:-3"] + ([] if kind[:1] == "i" else ["value:1.5", "value:nan"]))
     shape = []
     for i, d in enumerate(m[1].split("x")[:-1]):
         size = sizes["B"] if i == 0 else sizes["M"] if name[1:2] in "qgxo" else sizes["N"]
@@ -215,7 +215,7 @@ def input_of(rng, name, kind, sizes):
 def run_arguments(rng, text):
     """Arguments of ssa-run for one of the functions of a pattern."""
     aliases = dict(re.findall(r"^(![\w.]+)\s*=\s*(.*)$", text, flags=re.M))
-    functions = re.findall(r"func\.func (?:private )?@([\w.$-]+)\(([^)]*)\)", text)
+    functions = re.findall(r"func\.func @([\w.$-]+)\(([^)]*)\)", text)
     if not functions:
         return ["--print"]
     name, arguments = rng.choice(functions)
@@ -266,8 +266,9 @@ class Fuzzer:
     def make(self, i):
         """Input `i`: the tool, its arguments and the text."""
         rng = random.Random(f"{self.options.seed}:{i}")
-        text = mutate(rng, *self.texts)
         tool = self.names[i % len(self.names)]
+        # Some patterns stay as they are, and only inputs vary.
+        text = rng.choice(self.texts[0]) if tool == "ssa-run" and rng.random() < 0.25 else mutate(rng, *self.texts)
         data = text.encode("utf-8", "surrogateescape")
         if tool == "emit":
             return "ssa-opt", [rng.choice(["--emit=mlir", "--emit=mlir", "--emit=plan", "--emit=ptx"]), "--chip=" + rng.choice(CHIPS)], data

@@ -163,7 +163,7 @@ def forked_processes():
         f"import os, ssa; b = ssa.load({text(PLANS['axpy']())!r}).load()\n"
         "if not os.fork():\n"
         "    try: b.load(1)\n"
-        "    except ssa.DriverError as e: print(e); os._exit(0)\n"
+        "    except ssa.DriverError as e: print(e, flush=True); os._exit(0)\n"
         "    os._exit(1)\n"
         "print(os.wait()[1])"
     )
@@ -283,14 +283,15 @@ def compiling():
         ],
     )
     missing = (
-        "CompilerNotFound: the compiler's library (0.0.1 (LLVM 22.1)) has no ssaModuleEmitBundle; install a later one, or compile "
+        "CompilerNotFound: the compiler's library (0.0.1 (LLVM 22.1)) has no ssaModuleEmitBundle; install a later one, or "
+        "compile "
         "with ssa-opt --emit=bundle and use ssa.load"
     )
     equal(python(code, SSA_LIBRARY=paths["old"])[1].splitlines(), [missing] * 5)
     status, output = python("import ssa; ssa.compile('right', chip='sm_90a')", SSA_LIBRARY="/nowhere/libSSACompiler.so")
     assert (
-        "CompilerNotFound: the compiler's library cannot be opened: /nowhere/libSSACompiler.so: cannot open shared object file"
-        in output
+        "CompilerNotFound: the compiler's library cannot be opened: /nowhere/libSSACompiler.so: cannot open shared "
+        "object file" in output
     )
     assert "or set SSA_LIBRARY to the path of libSSACompiler.so" in output
 

@@ -20,7 +20,7 @@ from setup_fake import (
     test,
     text,
 )  # noqa: E402
-from libraries import BASE, SPACE, Device, Stream, calls, dense, make_torch  # noqa: E402
+from libraries import BASE, Device, Stream, calls, dense, make_torch  # noqa: E402
 
 import json  # noqa: E402
 

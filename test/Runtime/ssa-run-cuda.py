@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "Inputs"))
-from launching import BASE, HEAP, environment, folder, launches, main, parameters, shape_of  # noqa: E402
+from launching import BASE, HEAP, environment, equal, folder, launches, main, parameters, shape_of  # noqa: E402
 from plans import PLANS, text  # noqa: E402
 
 LOG = folder / "log"
@@ -42,10 +42,6 @@ def run(*command, status=0, settings=None, **variables):
     return (done.stderr if status else done.stdout + done.stderr).replace(str(folder) + "/", ""), (
         LOG.read_text().splitlines() if LOG.exists() else []
     )
-
-
-def equal(got, expected):
-    assert got == expected, f"expected\n  {expected}\nbut got\n  {got}"
 
 
 def a_bundle():
@@ -166,13 +162,15 @@ def devices_that_are_not_there():
     equal(output, "error: device 'cuda:4': there is no device 4; the CUDA driver has 1\n")
     output, _ = run(pattern, "--device=cuda", *inputs, status=1, SSA_LIBCUDA="libnosuchcuda.so.1")
     assert output.startswith(
-        "error: device 'cuda': libnosuchcuda.so.1 cannot be opened: libnosuchcuda.so.1: cannot open shared object file: "
+        "error: device 'cuda': libnosuchcuda.so.1 cannot be opened: libnosuchcuda.so.1: cannot open shared object "
+        "file: "
         "No such file or directory; running on a GPU needs the NVIDIA driver"
     ), output
     output, _ = run(path, "--device=cuda", "--in", "value:1,zeros:4x8,zeros:4x8", status=1, settings={"CC": 80})
     equal(
         output,
-        "error: device 'cuda': 'axpy.json' has code for sm_90a, but device 0 (Fake 0) is sm_80; compile it with --chip=sm_80\n",
+        "error: device 'cuda': 'axpy.json' has code for sm_90a, but device 0 (Fake 0) is sm_80; compile it with "
+        "--chip=sm_80\n",
     )
 
 

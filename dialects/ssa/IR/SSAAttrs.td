@@ -16,9 +16,9 @@ class SSA_Attr<string name, string mnemo> : AttrDef<SSA_Dialect, name> {
 def SSA_BlocksAttr : SSA_Attr<"Blocks", "blocks"> {
   let summary = "a division of the keys into blocks";
   let description = [{
-    Block `j` covers the tokens `j*stride+offset .. j*stride+offset+size-1` that exist. `stride` defaults to `size`, `offset` to 0.
-    With `stride == size` there are `ceil((N-offset)/size)` blocks, none when `N = 0`; with `stride < size` only whole ones,
-    `max(floor((N-offset-size)/stride)+1, 0)`.
+    Block `j` covers the tokens `j*stride+offset .. j*stride+offset+size-1` that exist. `stride` defaults to `size`,
+    `offset` to 0. With `stride == size` there are `ceil((N-offset)/size)` blocks, none when `N = 0`; with
+    `stride < size` only whole ones, `max(floor((N-offset-size)/stride)+1, 0)`.
 
     - C1 `size` is in 1 .. 2^31-1; C2 `stride` is in 1 .. `size`; C3 `offset` is in 1-`size` .. 0.
 
@@ -43,11 +43,11 @@ def SSA_BlocksAttr : SSA_Attr<"Blocks", "blocks"> {
 def SSA_MaskAttr : SSA_Attr<"Mask", "mask"> {
   let summary = "which keys a query may see";
   let description = [{
-    Key `n` is allowed to a query at position `p` iff (not `causal` or `n <= p`) and (no `window`, or `p-n < window` and, if
-    not causal, `n-p < window`, or `n < sink`). A window counts the query itself. `sink` counts tokens.
+    Key `n` is allowed to a query at position `p` iff (not `causal` or `n <= p`) and (no `window`, or `p-n < window`
+    and, if not causal, `n-p < window`, or `n < sink`). A window counts the query itself. `sink` counts tokens.
 
-    - C1 `window` is in 1 .. 2^31-1; C2 `sink` is in 0 .. 2^31-1; C3 a `sink` needs a `window`; C4 a mask is `causal` or has a
-      `window`.
+    - C1 `window` is in 1 .. 2^31-1; C2 `sink` is in 0 .. 2^31-1; C3 a `sink` needs a `window`; C4 a mask is `causal`
+      or has a `window`.
 
     Example: `#ssa.mask<causal>`, `#ssa.mask<causal, window = 512, sink = 4>`, `#ssa.mask<window = 512>`.
   }];
@@ -58,9 +58,9 @@ def SSA_MaskAttr : SSA_Attr<"Mask", "mask"> {
 def SSA_TargetAttr : SSA_Attr<"Target", "target"> {
   let summary = "the chip that kernels are made for";
   let description = [{
-    Names one row of the table of known chips (`lib/ssa/IR/SSATarget.cpp`), in NVIDIA's spelling. Passes ask it what the chip can
-    do and never look at the name. A name with `a` means this chip only, with `f` its family, without a letter all later
-    chips: then only what all of them can do is used.
+    Names one row of the table of known chips (`lib/ssa/IR/SSATarget.cpp`), in NVIDIA's spelling. Passes ask it what
+    the chip can do and never look at the name. A name with `a` means this chip only, with `f` its family, without a
+    letter all later chips: then only what all of them can do is used.
 
     A module says its target by the attribute `ssa.target`; the pass `ssa-attach-target` sets it.
 
@@ -154,10 +154,12 @@ def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
   let mnemonic = "schedule";
   let summary = "how the kernel of an attention op is built";
   let description = [{
-    A decision of `ssa-select-schedule`, or one written by hand as the attribute `ssa.schedule` of an op, which no pass overrides.
+    A decision of `ssa-select-schedule`, or one written by hand as the attribute `ssa.schedule` of an op, which no
+    pass overrides.
 
     - `instruction`: `mma_sync`, or `wgmma`, which needs a target that has it.
-    - `tile_rows`: rows of a tile, (query, head) pairs that share a list: a multiple of 16 up to 256, of 64 with `wgmma`.
+    - `tile_rows`: rows of a tile, (query, head) pairs that share a list: a multiple of 16 up to 256, of 64 with
+      `wgmma`.
     - `tile_keys`: keys of a step, a multiple of 16 up to 256.
     - `stages`: steps whose keys are in shared memory at a time, 2 to 8.
 

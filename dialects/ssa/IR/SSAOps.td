@@ -43,7 +43,8 @@ class SSA_Op<string mnemonic, list<Trait> traits = []>
   let hasVerifier = 1;
   // Asking for a dimension that does not exist is undefined behaviour of who asks, not an error.
   let extraClassDefinition = [{
-    ::mlir::FailureOr<::mlir::OpFoldResult> $cppClass::reifyDimOfResult(::mlir::OpBuilder &builder, int result, int dim) {
+    ::mlir::FailureOr<::mlir::OpFoldResult>
+    $cppClass::reifyDimOfResult(::mlir::OpBuilder &builder, int result, int dim) {
       return reifyExistingDim(*this, builder, result, dim);
     }
   }];
@@ -58,11 +59,12 @@ class SSA_I64<string default> : DefaultValuedAttr<I64Attr, default>;
 def SSA_ProjectOp : SSA_Op<"project", [NoMemoryEffect]> {
   let summary = "rows multiplied by one small matrix per head";
   let description = [{
-    `output[b,h,n,:] = input[b,h,n,:] @ weight[h]`: the small router of low-rank routing. Either operand may have one head, which
-    serves all heads of the other.
+    `output[b,h,n,:] = input[b,h,n,:] @ weight[h]`: the small router of low-rank routing. Either operand may have one
+    head, which serves all heads of the other.
 
     - I1 `input`: `BxHxNxD`; I2 `weight`: `HxDxR`.
-    - C1 heads are equal, or one of them is 1; C2 both have the same `D`; C3 it is at most 16384; C4 `output` is `BxHxNxR`.
+    - C1 heads are equal, or one of them is 1; C2 both have the same `D`; C3 it is at most 16384; C4 `output` is
+      `BxHxNxR`.
 
     Example:
     ```mlir
@@ -77,8 +79,8 @@ def SSA_ProjectOp : SSA_Op<"project", [NoMemoryEffect]> {
 def SSA_PoolOp : SSA_Op<"pool", [NoMemoryEffect]> {
   let summary = "one summary row per block of rows";
   let description = [{
-    The mean, maximum or minimum per channel over the tokens of each block that exist; a row is multiplied by its scale first.
-    NaN propagates.
+    The mean, maximum or minimum per channel over the tokens of each block that exist; a row is multiplied by its
+    scale first. NaN propagates.
 
     - I1 `input`: `BxHxNxD`; I2 `scales`: `BxHxN`.
     - C1 `scales` has the `B`, `H` and `N` of `input`; C2 `output` is `BxHxNbxD`, `Nb` the number of blocks.
@@ -88,8 +90,8 @@ def SSA_PoolOp : SSA_Op<"pool", [NoMemoryEffect]> {
     %kc = ssa.pool mean %k {blocks = #ssa.blocks<32, stride = 16>} : tensor<1x2x?x128xbf16> -> tensor<1x2x?x128xbf16>
     ```
   }];
-  let arguments = (ins SSA_PoolKindAttr:$kind, SSA_ScaledRows:$input /*pool_i1*/, Optional<SSA_PerRow>:$scales /*pool_i2*/,
-      SSA_BlocksAttr:$blocks);
+  let arguments = (ins SSA_PoolKindAttr:$kind, SSA_ScaledRows:$input /*pool_i1*/,
+      Optional<SSA_PerRow>:$scales /*pool_i2*/, SSA_BlocksAttr:$blocks);
   let results = (outs SSA_ScaledRows:$output);
   let assemblyFormat = [{ custom<Word>($kind) $input `` custom<Clause>($scales, "Clause::scales") ``
     custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs")
@@ -99,28 +101,31 @@ def SSA_PoolOp : SSA_Op<"pool", [NoMemoryEffect]> {
 def SSA_RouteOp : SSA_Op<"route", [AttrSizedOperandSegments, NoMemoryEffect]> {
   let summary = "scores of key blocks for queries";
   let description = [{
-    `x = scale * (query . key)`, times the key row's entry of `scales`; `bound` uses `sum_d max(q_d*kmin_d, q_d*kmax_d)` for the dot.
-    Then the score: `x * w`, `w` the entry of `weights` (1 without), or the region. Then `normalize = softmax` per head over the
-    visible blocks; then `reduce` over the `Hq/G` heads of a selection head. `scale` defaults to `1/sqrt(D)`, `blocks` to single tokens.
+    `x = scale * (query . key)`, times the key row's entry of `scales`; `bound` uses
+    `sum_d max(q_d*kmin_d, q_d*kmax_d)` for the dot. Then the score: `x * w`, `w` the entry of `weights` (1 without),
+    or the region. Then `normalize = softmax` per head over the visible blocks; then `reduce` over the `Hq/G` heads of
+    a selection head. `scale` defaults to `1/sqrt(D)`, `blocks` to single tokens.
 
-    Block `j` is visible to a query at position `p` iff the mask allows it and, unless `visible = partial`, a causal mask does not
-    put the block's unclipped end after `p`. Invisible blocks are `-inf` after everything else; a softmax row with none visible
-    is all `-inf`; a visible NaN or `+inf` makes a softmax row NaN. With `query_block > 1` a row of `query` stands for a block of
-    the queries of `for`: the mask allows what it allows to one of them, completeness is judged at the last one, where the row stands. `of` gives the tokens that the rows of `key` stand for.
+    Block `j` is visible to a query at position `p` iff the mask allows it and, unless `visible = partial`, a causal
+    mask does not put the block's unclipped end after `p`. Invisible blocks are `-inf` after everything else; a
+    softmax row with none visible is all `-inf`; a visible NaN or `+inf` makes a softmax row NaN. With
+    `query_block > 1` a row of `query` stands for a block of the queries of `for`: the mask allows what it allows to
+    one of them, completeness is judged at the last one, where the row stands. `of` gives the tokens that the rows of
+    `key` stand for.
 
-    `within`: row `m` scores only the blocks of list `m*query_block / query_block(within)`, in the list's order; slots of padding,
-    past the end or invisible are `-inf`.
+    `within`: row `m` scores only the blocks of list `m*query_block / query_block(within)`, in the list's order; slots
+    of padding, past the end or invisible are `-inf`.
 
     Score region: `(x, w, b, h, p, j)`: `f32, f32, i32, i32, i32, i32`; `p` the position, `j` the number of the block.
 
-    - I1 `query`: `BxHqxMqxD`; I2 `key`: `BxHkxNbxD`; I3 `key_max` like `key`, exactly when `bound`; I4 `tokens`: rank 4;
-      I5 `queries`: rank 4; I6 `weights`: `BxHqxMq`; I7 `scales`: `BxHkxNb`; I8 `within`.
-    - C1 `Hq % Hk == 0`; C2 equal `D`, equal `B`; C3 `key_max` stands exactly with `bound` and matches `key`; C4 shapes of
-      `weights` and `scales`; C5 `query_block >= 1`, and `queries` when it is above 1, `Mq = ceil(M/query_block)`;
-      C6 `tokens` when `blocks` are not single tokens and there is a mask or a region; `key` has at most as many rows as they make
-      blocks; C7 `scale` is finite;
-      C8 the result is `BxGxMqxNb`, `Hq % G == 0`, `G = Hq` with `reduce = none`; C9 `within` is `sorted`, has the heads `G`, a
-      `query_block` that is a multiple of the op's and a `key_block` that is a multiple of the size of `blocks`, which neither overlap
+    - I1 `query`: `BxHqxMqxD`; I2 `key`: `BxHkxNbxD`; I3 `key_max` like `key`, exactly when `bound`; I4 `tokens`: rank
+      4; I5 `queries`: rank 4; I6 `weights`: `BxHqxMq`; I7 `scales`: `BxHkxNb`; I8 `within`.
+    - C1 `Hq % Hk == 0`; C2 equal `D`, equal `B`; C3 `key_max` stands exactly with `bound` and matches `key`; C4
+      shapes of `weights` and `scales`; C5 `query_block >= 1`, and `queries` when it is above 1,
+      `Mq = ceil(M/query_block)`; C6 `tokens` when `blocks` are not single tokens and there is a mask or a region;
+      `key` has at most as many rows as they make blocks; C7 `scale` is finite; C8 the result is `BxGxMqxNb`,
+      `Hq % G == 0`, `G = Hq` with `reduce = none`; C9 `within` is `sorted`, has the heads `G`, a `query_block` that
+      is a multiple of the op's and a `key_block` that is a multiple of the size of `blocks`, which neither overlap
       nor are shifted, and the result's last dimension is `Kc*key_block/size`; C10 the region.
 
     Example:
@@ -133,7 +138,8 @@ def SSA_RouteOp : SSA_Op<"route", [AttrSizedOperandSegments, NoMemoryEffect]> {
       Optional<SSA_ScaledRows>:$key_max /*route_i3*/, Optional<SSA_ShapeOf>:$tokens /*route_i4*/,
       Optional<SSA_ShapeOf>:$queries /*route_i5*/, Optional<SSA_PerRow>:$weights /*route_i6*/,
       Optional<SSA_PerRow>:$scales /*route_i7*/, Optional<SSA_Selection>:$within /*route_i8*/, UnitAttr:$bound,
-      OptionalAttr<F64Attr>:$scale, OptionalAttr<SSA_BlocksAttr>:$blocks, SSA_I64<"1">:$query_block, OptionalAttr<SSA_MaskAttr>:$mask,
+      OptionalAttr<F64Attr>:$scale, OptionalAttr<SSA_BlocksAttr>:$blocks, SSA_I64<"1">:$query_block,
+      OptionalAttr<SSA_MaskAttr>:$mask,
       DefaultValuedAttr<SSA_VisibilityAttr, "::mlir::ssa::Visibility::complete">:$visible,
       DefaultValuedAttr<SSA_NormalizationAttr, "::mlir::ssa::Normalization::none">:$normalize,
       DefaultValuedAttr<SSA_ReductionAttr, "::mlir::ssa::Reduction::none">:$reduce);
@@ -143,7 +149,8 @@ def SSA_RouteOp : SSA_Op<"route", [AttrSizedOperandSegments, NoMemoryEffect]> {
     (`bound` $bound^)? $query `,` $key `` custom<Another>($key_max) `` custom<Clause>($tokens, "Clause::of")
     `` custom<Clause>($queries, "Clause::queries") `` custom<Clause>($weights, "Clause::weights")
     `` custom<Clause>($scales, "Clause::scales") `` custom<Clause>($within, "Clause::within")
-    `` custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs") `` custom<Score>($score, "getOperationName()", "2")
+    `` custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs")
+    `` custom<Score>($score, "getOperationName()", "2")
     `:` type(operands) `->` type(results) }];
   let hasCanonicalizeMethod = 1;
   let extraClassDeclaration = [{
@@ -156,13 +163,13 @@ def SSA_RebinOp : SSA_Op<"rebin", [NoMemoryEffect]> {
   let summary = "scores of blocks regrouped into larger blocks";
   let description = [{
     From `from = #ssa.blocks<l, stride = d>` to `to = #ssa.blocks<L>`: `output[b]` is the sum (or maximum) of
-    `input[(L/d)*b + L/d - 1 - x - y]` over `x < L/d`, `y < l/d`. With `query_block = b` the `b` rows of a query block are joined
-    too. Terms out of range or `-inf` are left out; none left: `-inf`; NaN propagates.
+    `input[(L/d)*b + L/d - 1 - x - y]` over `x < L/d`, `y < l/d`. With `query_block = b` the `b` rows of a query block
+    are joined too. Terms out of range or `-inf` are left out; none left: `-inf`; NaN propagates.
 
     - I1 `input`: `BxGxMqxNb`; I2 `tokens`: rank 4.
-    - C1 the kind is `sum` or `max`; C2 `stride` divides `l` and `L`, `to` does not overlap, no offsets; C3 `query_block >= 1`;
-      C4 `output` is `BxGxceil(Mq/query_block)xNb`, `Nb` the number of blocks of `to`; C5 equal `B`;
-      C6 `input` has at most as many columns as `tokens` make blocks of `from`.
+    - C1 the kind is `sum` or `max`; C2 `stride` divides `l` and `L`, `to` does not overlap, no offsets; C3
+      `query_block >= 1`; C4 `output` is `BxGxceil(Mq/query_block)xNb`, `Nb` the number of blocks of `to`; C5 equal
+      `B`; C6 `input` has at most as many columns as `tokens` make blocks of `from`.
 
     Example:
     ```mlir
@@ -173,7 +180,8 @@ def SSA_RebinOp : SSA_Op<"rebin", [NoMemoryEffect]> {
   let arguments = (ins SSA_ReductionAttr:$kind, SSA_Scores:$input /*rebin_i1*/, SSA_ShapeOf:$tokens /*rebin_i2*/,
       SSA_BlocksAttr:$from, SSA_BlocksAttr:$to, SSA_I64<"1">:$query_block);
   let results = (outs SSA_Scores:$output);
-  let assemblyFormat = [{ custom<Word>($kind) $input `of` $tokens `` custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs")
+  let assemblyFormat = [{ custom<Word>($kind) $input `of` $tokens
+    `` custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs")
     `:` type(operands) `->` type(results) }];
 }
 
@@ -184,21 +192,21 @@ def SSA_RebinOp : SSA_Op<"rebin", [NoMemoryEffect]> {
 def SSA_TopKOp : SSA_Op<"topk", [AttrSizedOperandSegments, NoMemoryEffect]> {
   let summary = "the k best key blocks of every query block";
   let description = [{
-    Takes no block that the mask denies. Forced blocks come first and count inside `K`: the first `init_blocks`, and of every query
-    of the query block its own block and the `local_blocks - 1` before it; under `within` only candidates. Then by score,
-    descending in f32, ties to the lower number, `-0 = +0`, `+inf` greatest; `-inf` and NaN are never chosen by score. Fewer
-    chosen: padding.
+    Takes no block that the mask denies. Forced blocks come first and count inside `K`: the first `init_blocks`, and
+    of every query of the query block its own block and the `local_blocks - 1` before it; under `within` only
+    candidates. Then by score, descending in f32, ties to the lower number, `-0 = +0`, `+inf` greatest; `-inf` and NaN
+    are never chosen by score. Fewer chosen: padding.
 
-    `top_p = t`: blocks are taken while the sum of the scores before is below `t` times the sum over all that may be chosen;
-    forced ones count and come first; a score counts as `max(score, 0)`, NaN and `-inf` as 0. `threshold = t`: only
-    scores `>= t`, forced ones aside. A pure function of its row.
+    `top_p = t`: blocks are taken while the sum of the scores before is below `t` times the sum over all that may be
+    chosen; forced ones count and come first; a score counts as `max(score, 0)`, NaN and `-inf` as 0. `threshold = t`:
+    only scores `>= t`, forced ones aside. A pure function of its row.
 
     - I1 `scores`: `BxGxMqxNb`; I2 `tokens`: rank 4; I3 `queries`: rank 4; I4 `within`.
-    - C1 `queries` when `query_block > 1`; C2 `init_blocks` and `local_blocks` are not negative;
-      C3 `init_blocks + local_blocks + ceil((query_block-1)/key_block) <= K` where any is forced; C4 `K <= 4096`; C5 `top_p` is
-      in 0 .. 1, `threshold` finite; C6 the result is `sorted` and has the `B`, `G`, `Mq` of `scores`; C7 `within` is `sorted`, has the
-      same heads, a `query_block` and a `key_block` that are multiples of the result's, and `Nb = Kc*key_block(within)/key_block`;
-      C8 without it `Nb` is at most the number of blocks of `tokens`.
+    - C1 `queries` when `query_block > 1`; C2 `init_blocks` and `local_blocks` are not negative; C3
+      `init_blocks + local_blocks + ceil((query_block-1)/key_block) <= K` where any is forced; C4 `K <= 4096`; C5
+      `top_p` is in 0 .. 1, `threshold` finite; C6 the result is `sorted` and has the `B`, `G`, `Mq` of `scores`; C7
+      `within` is `sorted`, has the same heads, a `query_block` and a `key_block` that are multiples of the result's,
+      and `Nb = Kc*key_block(within)/key_block`; C8 without it `Nb` is at most the number of blocks of `tokens`.
 
     Example:
     ```mlir
@@ -206,12 +214,14 @@ def SSA_TopKOp : SSA_Op<"topk", [AttrSizedOperandSegments, NoMemoryEffect]> {
         : tensor<1x2x?x?xf32>, tensor<1x2x?x128xbf16> -> !ssa.selection<1x2x?x16, key_block = 64, sorted>
     ```
   }];
-  let arguments = (ins SSA_Scores:$scores /*topk_i1*/, SSA_ShapeOf:$tokens /*topk_i2*/, Optional<SSA_ShapeOf>:$queries /*topk_i3*/,
-      Optional<SSA_Selection>:$within /*topk_i4*/, OptionalAttr<SSA_MaskAttr>:$mask, SSA_I64<"0">:$init_blocks,
+  let arguments = (ins SSA_Scores:$scores /*topk_i1*/, SSA_ShapeOf:$tokens /*topk_i2*/,
+      Optional<SSA_ShapeOf>:$queries /*topk_i3*/, Optional<SSA_Selection>:$within /*topk_i4*/,
+      OptionalAttr<SSA_MaskAttr>:$mask, SSA_I64<"0">:$init_blocks,
       SSA_I64<"0">:$local_blocks, OptionalAttr<F64Attr>:$top_p, OptionalAttr<F64Attr>:$threshold);
   let results = (outs SSA_Selection:$selection);
   let assemblyFormat = [{ $scores `of` $tokens `` custom<Clause>($queries, "Clause::queries")
-    `` custom<Clause>($within, "Clause::within") `` custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs") `:` type(operands) `->` type(results) }];
+    `` custom<Clause>($within, "Clause::within")
+    `` custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs") `:` type(operands) `->` type(results) }];
 }
 
 def SSA_SortOp : SSA_Op<"sort", [Pure]> {
@@ -238,8 +248,8 @@ def SSA_UnionOp : SSA_Op<"union", [Pure]> {
   let summary = "all that is in one selection or the other, sorted";
   let description = [{
     - I1 `lhs`; I2 `rhs`: selections.
-    - C1 `output` is `sorted`; C2 all three have the same blocks, `B`, `G` and `Mq`; C3 `output` is at least as wide as both together,
-      so that every union fits (as wide as one where both are the same value).
+    - C1 `output` is `sorted`; C2 all three have the same blocks, `B`, `G` and `Mq`; C3 `output` is at least as wide
+      as both together, so that every union fits (as wide as one where both are the same value).
 
     Example:
     ```mlir
@@ -296,7 +306,8 @@ def SSA_GatherOp : SSA_Op<"gather", [NoMemoryEffect]> {
     Rows that do not exist are 0. Row `i*key_block + r` of a list is row `list[i]*key_block + r` of `input`.
 
     - I1 `input`: `BxHkxNxD`; I2 `selection`.
-    - C1 `G` and `Hk` divide one another; C2 equal `B`; C3 `output` is `Bxmax(G,Hk)xMqx(K*key_block)xD` of the same element type.
+    - C1 `G` and `Hk` divide one another; C2 equal `B`; C3 `output` is `Bxmax(G,Hk)xMqx(K*key_block)xD` of the same
+      element type.
 
     Example:
     ```mlir
@@ -317,39 +328,42 @@ def SSA_GatherOp : SSA_Op<"gather", [NoMemoryEffect]> {
 def SSA_SparseAttendOp : SSA_Op<"sparse_attend", [AttrSizedOperandSegments, NoMemoryEffect]> {
   let summary = "attention over the selected keys, with its log-sum-exp";
   let description = [{
-    The keys of a query are the tokens of its selected blocks that exist and that the mask allows, each once; several selections
-    are united; without `at`, all that the mask allows. `x = scale * (q . k)`, `scale` defaults to `1/sqrt(D)`; then the region.
-    `o = softmax(x) v`, `lse = log sum exp x`. Empty set: `o = 0`, `lse = -inf`. A key whose logit is `-inf` is as if not in the
-    set; a NaN or `+inf` logit makes its own row NaN.
+    The keys of a query are the tokens of its selected blocks that exist and that the mask allows, each once; several
+    selections are united; without `at`, all that the mask allows. `x = scale * (q . k)`, `scale` defaults to
+    `1/sqrt(D)`; then the region. `o = softmax(x) v`, `lse = log sum exp x`. Empty set: `o = 0`, `lse = -inf`. A key
+    whose logit is `-inf` is as if not in the set; a NaN or `+inf` logit makes its own row NaN.
 
-    *Summaries*: with `of` and `blocks`, rows of `key` and `value` are summaries, visible by the rule of `route`, and selections count
-    rows. *Gathered*: `key` and `value` of rank 5 need `of` and one selection; row `i*key_block + r` is taken as token
-    `list[i]*key_block + r`; a token listed twice counts once (the first).
+    *Summaries*: with `of` and `blocks`, rows of `key` and `value` are summaries, visible by the rule of `route`, and
+    selections count rows. *Gathered*: `key` and `value` of rank 5 need `of` and one selection; row `i*key_block + r`
+    is taken as token `list[i]*key_block + r`; a token listed twice counts once (the first).
 
     Score region: `(x, b, h, p, n)`: `f32, i32, i32, i32, i32`; `n` the number of the row or token.
 
-    - I1 `query`: `BxHqxMxD`; I2 `key`: `BxHkxNxD`, or gathered `BxHkxMqxLxD`; I3 `value` like `key` with `Dv`; I4 `tokens`: rank 4;
-      I5 `selections`.
-    - C1 `Hq % Hk == 0`; C2 equal `B`, `D`, and the rows of `key` and `value`; C3 `Hq % G == 0` of every selection; C4 `blocks` needs
-      `tokens`, and `key` has at most as many rows as they make blocks; C5 gathered operands need `tokens` and exactly one
-      selection, whose width times `key_block` is `L` and whose `Mq` is theirs; C6 `scale` is finite; C7 `output` is `BxHqxMxDv`, `lse` is `BxHqxM`; C8 the region.
+    - I1 `query`: `BxHqxMxD`; I2 `key`: `BxHkxNxD`, or gathered `BxHkxMqxLxD`; I3 `value` like `key` with `Dv`; I4
+      `tokens`: rank 4; I5 `selections`.
+    - C1 `Hq % Hk == 0`; C2 equal `B`, `D`, and the rows of `key` and `value`; C3 `Hq % G == 0` of every selection; C4
+      `blocks` needs `tokens`, and `key` has at most as many rows as they make blocks; C5 gathered operands need
+      `tokens` and exactly one selection, whose width times `key_block` is `L` and whose `Mq` is theirs; C6 `scale` is
+      finite; C7 `output` is `BxHqxMxDv`, `lse` is `BxHqxM`; C8 the region.
 
     Example:
     ```mlir
     %o, %lse = ssa.sparse_attend %q, %k, %v at %sel {mask = #ssa.mask<causal>}
-        : tensor<1x8x?x128xbf16>, tensor<1x2x?x128xbf16>, tensor<1x2x?x128xbf16>, !ssa.selection<1x2x?x16, key_block = 64, sorted>
+        : tensor<1x8x?x128xbf16>, tensor<1x2x?x128xbf16>, tensor<1x2x?x128xbf16>,
+          !ssa.selection<1x2x?x16, key_block = 64, sorted>
         -> tensor<1x8x?x128xbf16>, tensor<1x8x?xf32>
     ```
   }];
   let arguments = (ins SSA_Rows:$query /*sparse_attend_i1*/, SSA_AttendRows:$key /*sparse_attend_i2*/,
       SSA_AttendRows:$value /*sparse_attend_i3*/, Optional<SSA_ShapeOf>:$tokens /*sparse_attend_i4*/,
-      Variadic<SSA_Selection>:$selections /*sparse_attend_i5*/, OptionalAttr<F64Attr>:$scale, OptionalAttr<SSA_MaskAttr>:$mask,
-      OptionalAttr<SSA_BlocksAttr>:$blocks);
+      Variadic<SSA_Selection>:$selections /*sparse_attend_i5*/, OptionalAttr<F64Attr>:$scale,
+      OptionalAttr<SSA_MaskAttr>:$mask, OptionalAttr<SSA_BlocksAttr>:$blocks);
   let results = (outs SSA_Rows:$output, SSA_PerRow:$lse);
   let regions = (region MaxSizedRegion<1>:$score);
   let assemblyFormat = [{
     $query `,` $key `,` $value `` custom<Clause>($tokens, "Clause::of") `` custom<Clause>($selections, "Clause::at")
-    `` custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs") `` custom<Score>($score, "getOperationName()", "1")
+    `` custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs")
+    `` custom<Score>($score, "getOperationName()", "1")
     `:` type(operands) `->` type(results) }];
   let hasCanonicalizeMethod = 1;
   let extraClassDeclaration = [{
@@ -363,8 +377,9 @@ def SSA_SparseAttendOp : SSA_Op<"sparse_attend", [AttrSizedOperandSegments, NoMe
 def SSA_MergeOp : SSA_Op<"merge", [AttrSizedOperandSegments, NoMemoryEffect]> {
   let summary = "attention states over parts of the keys, as one softmax";
   let description = [{
-    `z = log(sum exp lse_i [+ exp sink_h])`, `o = sum exp(lse_i - z) o_i`; the returned lse is without the sink. A key in two parts
-    counts twice. A part with lse `-inf` adds nothing, whatever its `o`; all empty: 0 and `-inf`, sink or not. A sink of `-inf` is none.
+    `z = log(sum exp lse_i [+ exp sink_h])`, `o = sum exp(lse_i - z) o_i`; the returned lse is without the sink. A key
+    in two parts counts twice. A part with lse `-inf` adds nothing, whatever its `o`; all empty: 0 and `-inf`, sink or
+    not. A sink of `-inf` is none.
 
     - I1 `parts`: pairs of `BxHqxMxDv` and an lse `BxHqxM` of f32; I2 `sink_logits`: `Hq`.
     - C1 at least one pair; C2 all pairs have the shape of the results; C3 `sink_logits` has `Hq` entries.
@@ -393,11 +408,13 @@ def SSA_MixOp : SSA_Op<"mix", [NoMemoryEffect]> {
 
     Example:
     ```mlir
-    %o = ssa.mix (%o1, %g1), (%o2, %g2) : tensor<1x8x?x128xbf16>, tensor<1x8x?xf32>, tensor<1x8x?x128xbf16>, tensor<1x8x?xf32>
+    %o = ssa.mix (%o1, %g1), (%o2, %g2)
+        : tensor<1x8x?x128xbf16>, tensor<1x8x?xf32>, tensor<1x8x?x128xbf16>, tensor<1x8x?xf32>
         -> tensor<1x8x?x128xbf16>
     ```
   }];
-  let arguments = (ins Variadic<SSA_Part>:$parts /*mix_i1*/, DefaultValuedAttr<SSA_GateAttr, "::mlir::ssa::Gate::sigmoid">:$gate);
+  let arguments = (ins Variadic<SSA_Part>:$parts /*mix_i1*/,
+      DefaultValuedAttr<SSA_GateAttr, "::mlir::ssa::Gate::sigmoid">:$gate);
   let results = (outs SSA_Rows:$output);
   let assemblyFormat = [{ custom<Pairs>($parts) `` custom<Dict>(attr-dict, "getOperationName()", "verifyInherentAttrs")
     `:` type(operands) `->` type(results) }];

@@ -119,7 +119,11 @@ def SSAGPU_SlotOp : SSAGPU_Op<"slot", [Pure]> {
 
 def SSAGPU_ColumnsOp : SSAGPU_Op<"columns", [Pure]> {
   let summary = "some columns of a tile, as a tile";
-  let description = "They begin at column `first`, a multiple of 64: `%p = ssa_gpu.columns %t {first = 64 : i64} : !ssa_gpu.shared<64x192xf16> -> !ssa_gpu.shared<64x128xf16>`";
+  let description = [{
+    They begin at column `first`, a multiple of 64.
+
+    Example: `%p = ssa_gpu.columns %t {first = 64 : i64} : !ssa_gpu.shared<64x192xf16> -> !ssa_gpu.shared<64x128xf16>`
+  }];
   let arguments = (ins SSAGPU_SharedType:$tile, I64Attr:$first);
   let results = (outs SSAGPU_SharedType:$part);
   let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($part)";
@@ -140,8 +144,8 @@ def SSAGPU_CopyRowsOp : SSAGPU_RegionOp<"copy_rows", []> {
 def SSAGPU_ConvertRowsOp : SSAGPU_RegionOp<"convert_rows", []> {
   let summary = "gather rows of a buffer into a tile through registers, converted to the tile's element type";
   let description = [{
-    As `copy_rows`, but done when the op is, for this thread; others see it after a `barrier` or `wait_copies`. The source has elements of 8 bits, each of
-    which is exact in the tile's type.
+    As `copy_rows`, but done when the op is, for this thread; others see it after a `barrier` or `wait_copies`. The source has elements
+    of 8 bits, each of which is exact in the tile's type.
   }];
   let arguments = (ins AnyMemRef:$source, SSAGPU_SharedType:$tile, I64Attr:$columns, I64Attr:$width);
   let assemblyFormat = "$source `to` $tile $body attr-dict `:` type($source) `,` type($tile)";

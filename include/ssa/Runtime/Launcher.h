@@ -64,7 +64,7 @@ public:
 private:
   const Driver &driver;
   llvm::Error error;
-  bool isPushed = false;
+  bool isPushed;
 };
 
 /// The target of a bundle that suits a device, loaded there. Safe to use from several threads; refers to the device and

@@ -128,8 +128,8 @@ LogicalResult ColumnsOp::verify() {
   SharedType tile = getTile().getType(), part = getPart().getType();
   ArrayRef<int64_t> from = tile.getShape(), to = part.getShape();
   int64_t first = getFirst();
-  if (!tile.isTile() || tile.isRing() || to.size() != 2 || to[0] != from[0] || part.getElementType() != tile.getElementType() || first < 0 ||
-      first % 64 != 0 || first + to[1] > from[1])
+  if (!tile.isTile() || tile.isRing() || to.size() != 2 || to[0] != from[0] || part.getElementType() != tile.getElementType() ||
+      first < 0 || first % 64 != 0 || first + to[1] > from[1])
     return emitOpError() << "expected " << part << " to be columns of " << tile << " from a multiple of 64 on, but got " << first;
   return success();
 }

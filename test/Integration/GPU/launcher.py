@@ -472,7 +472,8 @@ def main():
     words, counts = sys.argv[1:], {"passed": 0, "failed": 0, "skipped": 0}
     major, minor = torch.cuda.get_device_capability()
     print(
-        f"{torch.cuda.get_device_name()} (sm_{major}{minor}), torch {torch.__version__}, Python {sys.version.split()[0]}, CUDA driver "
+        f"{torch.cuda.get_device_name()} (sm_{major}{minor}), torch {torch.__version__}, "
+        f"Python {sys.version.split()[0]}, CUDA driver "
         f"{ssa._driver.get_driver().version_text}"
     )
     for function in TESTS:

@@ -9,7 +9,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "test/Runtime/Inputs"), str(pathlib.Path(__file__).parent)]
-from launching import fake_driver, folder, launches, main, parameters, shape_of  # noqa: E402, F401
+from launching import TESTS, equal, fake_driver, folder, launches, main, parameters, shape_of, test  # noqa: E402, F401
 from plans import PLANS, bundle, text  # noqa: E402, F401
 
 os.environ["SSA_LIBCUDA"] = fake_driver()
@@ -18,23 +18,12 @@ os.environ["FAKE_CUDA_LOG"] = str(LOG)
 os.environ["FAKE_CUDA_DEVICES"] = "2"
 atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
 
 def records():
     """What the driver was asked for since the last time."""
     lines = LOG.read_text().splitlines() if LOG.exists() else []
     LOG.unlink(missing_ok=True)
     return lines
-
-
-def equal(got, expected):
-    assert got == expected, f"expected\n  {expected}\nbut got\n  {got}"
 
 
 def refused(kind, message, call, *args, **kwargs):

@@ -17,6 +17,8 @@ SPACE = 1 << 36  # of each device
 HEAP = 1 << 32  # where allocations begin in it
 sys.path[:0] = [str(HERE), str(ROOT / "python")]
 
+from plans import PLANS, text  # noqa: E402
+
 folder = pathlib.Path(tempfile.mkdtemp(prefix="ssa-launchers-"))
 
 
@@ -154,6 +156,32 @@ def shape_of(record):
         numbers[6],
         0 if found[9] == "(nil)" else int(found[9], 16),
     )
+
+
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def equal(got, expected):
+    assert got == expected, f"expected\n  {expected}\nbut got\n  {got}"
+
+
+def one(name, *arguments, out=None, stream=0, **settings):
+    """The answer to one call of a plan, and its launches."""
+    answers, records = make_calls(text(PLANS[name]()), [call(name, *arguments, out=out, stream=stream)], **settings)
+    assert len(answers) == 1, answers
+    return answers[0], launches(records[-1])
+
+
+def refused(name, message, *arguments, out=None, **settings):
+    """A call that must give this message, and launch nothing."""
+    answer, made = one(name, *arguments, out=out, **settings)
+    equal(answer, f"error: {name}: {message}")
+    equal(made, [])
 
 
 def main(tests):

@@ -5,6 +5,7 @@
 #include "Block.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::ssa;
@@ -59,18 +60,23 @@ Value BlockKernel::warpSum(Value v) { return callWarp("llvm.nvvm.redux.sync.add"
 // Blocks
 //===----------------------------------------------------------------------===//
 
-BlockKernel::Scan BlockKernel::scan(Value v, Value scratch, int64_t teamSize) {
-  int64_t groupSize = std::min(teamSize, warpSize), warps = teamSize / warpSize;
+BlockKernel::Scan BlockKernel::scanWarp(Value v, int64_t groupSize) {
   Value inclusive = v;
   for (int64_t distance = 1; distance < groupSize; distance *= 2) {
     auto [other, exists] = shuffleUp(inclusive, distance, groupSize);
     inclusive = add(inclusive, select(exists, other, i32(0)));
   }
-  Value before = sub(inclusive, v);
+  return {sub(inclusive, v), shuffle(inclusive, either(lane(), i32(groupSize - 1)))};
+}
+
+BlockKernel::Scan BlockKernel::scan(Value v, Value scratch, int64_t teamSize) {
+  int64_t warps = teamSize / warpSize;
+  auto [before, sumOfWarp] = scanWarp(v, std::min(teamSize, warpSize));
   if (warps <= 1)
-    return {before, shuffle(inclusive, either(lane(), i32(groupSize - 1)))};
+    return {before, sumOfWarp};
   barrier(); // what was read of `scratch` before has been read
-  ifThen(eq(lane(), i32(warpSize - 1)), [&] { store(inclusive, scratch, toIndex(warp())); });
+  Value warpTotal = sumOfWarp;
+  ifThen(eq(lane(), i32(0)), [&] { store(warpTotal, scratch, toIndex(warp())); });
   barrier();
   Value own = rem(warp(), i32(warps)), first = sub(warp(), own), total = i32(0);
   for (int64_t w = 0; w < warps; ++w) {
@@ -101,24 +107,27 @@ SmallVector<Value> BlockKernel::join(ValueRange values, Value position, int64_t 
   SmallVector<Value> joined(values);
   if (count == 1)
     return joined;
-  auto width = [](Value v) {
+  // Element e of a thread's vector is at e * threads + thread.
+  auto elementsOf = [](Value v) {
     auto vector = dyn_cast<VectorType>(v.getType());
-    return vector ? vector.getNumElements() : 0;
+    return vector ? vector.getNumElements() : 1;
   };
+  auto at = [&](Value thread, int64_t e) { return toIndex(add(thread, i32(e * numThreads))); };
   auto put = [&] {
-    for (auto [v, memory] : llvm::zip_equal(joined, scratch)) {
-      if (int64_t w = width(v))
-        storeVector(v, memory, toIndex(mul(thread(), i32(w))));
-      else
-        store(v, memory, threadId());
-    }
+    for (auto [v, memory] : llvm::zip_equal(joined, scratch))
+      for (int64_t e = 0; e < elementsOf(v); ++e) {
+        Value element = isa<VectorType>(v.getType()) ? vector::ExtractOp::create(builder, loc, v, e).getResult() : v;
+        store(element, memory, at(thread(), e));
+      }
   };
   auto get = [&](int64_t distance) {
     Value from = add(thread(), i32(distance));
     return llvm::map_to_vector(llvm::zip_equal(joined, scratch), [&](auto pair) {
       auto [v, memory] = pair;
-      int64_t w = width(v);
-      return w ? loadVector(memory, toIndex(mul(from, i32(w))), w) : load(memory, toIndex(from));
+      SmallVector<Value> elements;
+      for (int64_t e = 0; e < elementsOf(v); ++e)
+        elements.push_back(load(memory, at(from, e)));
+      return isa<VectorType>(v.getType()) ? vector::FromElementsOp::create(builder, loc, v.getType(), elements).getResult() : elements[0];
     });
   };
   barrier();

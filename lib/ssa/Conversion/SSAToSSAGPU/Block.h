@@ -49,6 +49,8 @@ public:
   struct Scan {
     Value before, total;
   };
+  /// Adds up an i32 of each lane, in groups of `groupSize` neighbouring lanes, a power of two.
+  Scan scanWarp(Value v, int64_t groupSize = warpSize);
   /// Adds up an i32 of each thread, in teams of neighbouring threads: a power of two, or a multiple of a warp. `scratch` is shared
   /// memory of one i32 per warp.
   Scan scan(Value v, Value scratch, int64_t teamSize);

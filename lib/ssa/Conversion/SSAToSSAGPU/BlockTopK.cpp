@@ -11,8 +11,11 @@ using namespace mlir;
 using namespace mlir::ssa;
 
 BlockTopK::BlockTopK(HostFunction &host, TopKOp op, const TopKOperands &operands)
-    : BlockKernel(host.builder, op, "ssa_topk_long", threads, operands.getArguments()), op(op), row(*this, op),
-      width(op.getType().getWidth()) {}
+    : BlockKernel(host.builder, op, "ssa_topk_long", op.getTopP() ? 256 : 512, operands.getArguments()), op(op), row(*this, op),
+      width(op.getType().getWidth()), threads(getNumThreads()), sectionWords(wordsPerThread * threads),
+      sectionColumns(sectionWords * wordBits) {
+  setBlocksPerSM(op.getTopP() ? 1 : 2);
+}
 
 Value BlockTopK::loadRowKey(Value i) {
   Value column = add(row.begin, i);
@@ -42,27 +45,27 @@ Value BlockTopK::guessBound() {
 }
 
 /// Appends those of a warp's keys that reach the bound to the buffer while there is room, and counts them all. Key u is of column
-/// `first` + u * `threads` + thread.
+/// `first` + u * `threads` + thread. Few are expected: what is done for each is little, and none of it by the whole warp.
 void BlockTopK::append(ArrayRef<Value> found, Value bound, Value first) {
-  SmallVector<Value> masks;
-  Value total = i32(0);
+  SmallVector<Value> reaches;
+  Value own = i32(0);
   for (Value key : found) {
-    masks.push_back(ballot(uge(key, bound)));
-    total = add(total, popCount(masks.back()));
+    reaches.push_back(uge(key, bound));
+    own = add(own, select(reaches.back(), i32(1), i32(0)));
   }
-  ifThen(ne(total, i32(0)), [&] {
-    Value mine = ifElse(
+  Scan ranks = scanWarp(own);
+  ifThen(ne(ranks.total, i32(0)), [&] {
+    Value begin = ifElse(
         eq(lane(), i32(0)), builder.getI32Type(),
-        [&] { return SmallVector<Value>{atomicAdd(total, words, index(collectedWord))}; },
+        [&] { return SmallVector<Value>{atomicAdd(ranks.total, words, index(collectedWord))}; },
         [&] { return SmallVector<Value>{i32(0)}; })[0];
-    Value place = shuffle(mine, i32(0));
+    Value place = add(shuffle(begin, i32(0)), ranks.before);
     for (auto [u, key] : llvm::enumerate(found)) {
-      Value own = add(place, countBelow(masks[u]));
-      ifThen(both(uge(key, bound), lt(own, slots)), [&, key = key, u = u] {
-        store(key, keys, toIndex(own));
-        store(add(first, add(thread(), i32(u * threads))), columns, toIndex(own));
+      ifThen(both(reaches[u], lt(place, slots)), [&, key = key, u = u] {
+        store(key, keys, toIndex(place));
+        store(add(first, add(thread(), i32(u * threads))), columns, toIndex(place));
       });
-      place = add(place, popCount(masks[u]));
+      place = add(place, select(reaches[u], i32(1), i32(0)));
     }
   });
 }
@@ -72,7 +75,7 @@ void BlockTopK::collect(Value bound) {
   fromOneThread([&] { setWord(collectedWord, i32(0)); });
   barrier();
   // Strides of columns that all have scores, then the rest.
-  constexpr int64_t chunk = unroll * threads;
+  int64_t chunk = unroll * threads;
   Value whole = max(min(sub(row.scored, row.begin), count), i32(0));
   whole = sub(whole, rem(whole, i32(chunk)));
   auto columnOf = [&](Value first, int64_t u) { return add(add(row.begin, first), add(thread(), i32(u * threads))); };
@@ -99,6 +102,7 @@ void BlockTopK::collect(Value bound) {
 void BlockTopK::findBin(Value wanted) {
   SmallVector<Value> inBins, numbers;
   Value sum = i32(0);
+  int64_t binsPerThread = bins / threads;
   for (int64_t i = 0; i < binsPerThread; ++i) { // from the last bin downwards
     numbers.push_back(sub(i32(bins - 1 - i), mul(thread(), i32(binsPerThread))));
     inBins.push_back(load(histogram, toIndex(numbers.back())));
@@ -122,8 +126,8 @@ void BlockTopK::findBin(Value wanted) {
 SmallVector<Value> BlockTopK::narrow(Source source, Value size, ValueRange range) {
   Value low = range[0], high = range[1], wanted = range[2];
   Value bits = sub(i32(32), countLeadingZeros(sub(high, low))), shift = max(sub(bits, i32(binBits)), i32(0));
-  for (int64_t i = 0; i < binsPerThread; ++i)
-    store(i32(0), histogram, toIndex(add(thread(), i32(i * threads))));
+  for (int64_t i = 0; i < bins; i += threads)
+    store(i32(0), histogram, toIndex(add(thread(), i32(i))));
   fromOneThread([&] { setWord(binWord, i32(-1)); });
   barrier();
   forEach(size, [&](Value i) {

@@ -75,17 +75,17 @@ private:
   /// `body(i)` for 0 <= i < `size`, each by one thread.
   void forEach(Value size, llvm::function_ref<void(Value i)> body) { loop(thread(), size, i32(threads), body); }
 
-  static constexpr int64_t threads = 512, unroll = 8, wordBytes = 4;
+  static constexpr int64_t unroll = 8, wordBytes = 4;
   static constexpr int64_t maxSlots = 8192, sampleSize = 4096;
-  static constexpr int64_t binBits = 11, bins = 1 << binBits, binsPerThread = bins / threads;
-  static constexpr int64_t wordBits = 32, wordsPerThread = 2, sectionWords = wordsPerThread * threads;
-  static constexpr int64_t sectionColumns = sectionWords * wordBits; // their counts fit 16 bits
+  static constexpr int64_t binBits = 11, bins = 1 << binBits;
+  static constexpr int64_t wordBits = 32, wordsPerThread = 2;
   /// Words that all threads see.
   enum { collectedWord, binWord, beforeBinWord, inBinWord, takenWord, numWords };
 
   TopKOp op;
   ScoreRow row;
-  int64_t width;
+  int64_t width, threads;
+  int64_t sectionWords, sectionColumns; // of a section; its counts fit 16 bits
   Value count;                // columns of the row that may be taken
   Value keys, columns, slots; // the buffer
   Value histogram, words, sums;

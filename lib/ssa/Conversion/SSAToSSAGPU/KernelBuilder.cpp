@@ -213,6 +213,10 @@ void KernelBuilder::setWriteOnly(unsigned i, int64_t bytes) {
   function.setArgAttr(i, LLVM::LLVMDialect::getWriteOnlyAttrName(), device.getUnitAttr());
 }
 
+void KernelBuilder::setBlocksPerSM(int64_t blocks) {
+  function->setAttr("nvvm.minctasm", device.getI32IntegerAttr(blocks)); // NVVM's header costs more than all others here
+}
+
 Value KernelBuilder::threadId() { return gpu::ThreadIdOp::create(device, loc, gpu::Dimension::x); }
 
 void KernelBuilder::forEachItem(Value count, llvm::function_ref<void(Value)> body) {

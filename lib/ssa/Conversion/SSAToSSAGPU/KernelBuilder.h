@@ -113,6 +113,9 @@ public:
   void setWriteOnly(unsigned i, int64_t bytes);
 
   Value getArgument(unsigned i) { return function.getArgument(i); }
+
+  /// Lets the assembler use all registers with which so many blocks fit a multiprocessor. Without a word it takes fewer and spills.
+  void setBlocksPerSM(int64_t blocks);
   Value threadId();
 
   /// Calls `body(item)` with the kernel's share of the items 0 .. `count`-1, one item per block at a time; `count` is a value of

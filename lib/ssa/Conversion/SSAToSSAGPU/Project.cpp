@@ -23,7 +23,8 @@ enum Argument { inputArg, weightArg, outputArg };
 struct ProjectSizes {
   explicit ProjectSizes(ProjectOp op)
       : inputHeads(op.getInput().getType().getDimSize(1)), weightHeads(op.getWeight().getType().getDimSize(0)),
-        heads(std::max(inputHeads, weightHeads)), dim(op.getInput().getType().getDimSize(3)), rank(op.getWeight().getType().getDimSize(2)) {}
+        heads(std::max(inputHeads, weightHeads)), dim(op.getInput().getType().getDimSize(3)),
+        rank(op.getWeight().getType().getDimSize(2)) {}
   int64_t inputHeads, weightHeads, heads, dim, rank;
 };
 
@@ -39,8 +40,8 @@ public:
       : KernelBuilder(host.builder, op, "ssa_project", 32 * warps, arguments), host(host), sizes(op),
         family(target.hasWGMMA() ? ssa_gpu::Family::wgmma : ssa_gpu::Family::mma_sync),
         elementType(op.getInput().getType().getElementType()), columnTiles(ssa::ceilDiv(sizes.rank, maxColumns)),
-        tileColumns(ssa::ceilDiv(ssa::ceilDiv(sizes.rank, columnTiles), 16) * 16), steps(ssa::ceilDiv(sizes.dim, tileInner)), inputWidth(inputWidth),
-        weightWidth(weightWidth) {}
+        tileColumns(ssa::ceilDiv(ssa::ceilDiv(sizes.rank, columnTiles), 16) * 16), steps(ssa::ceilDiv(sizes.dim, tileInner)),
+        inputWidth(inputWidth), weightWidth(weightWidth) {}
 
   void build(Value output);
 

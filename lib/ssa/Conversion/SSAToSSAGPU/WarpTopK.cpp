@@ -138,29 +138,20 @@ Value WarpTopK::countIf(KeyArray keys, llvm::function_ref<Value(Value)> conditio
 
 /// Appends the keys of a chunk that reach the bound, with their columns, as long as there is room; counts them all.
 void WarpTopK::listChunk(ArrayRef<Value> keys, Value bound, Value first, Value &count) {
-  SmallVector<Value> reaches, masks;
-  Value any;
-  for (Value key : keys) {
-    reaches.push_back(uge(key, bound));
-    masks.push_back(ballot(reaches.back()));
-    any = any ? either(any, masks.back()) : masks.back();
+  for (auto [u, key] : llvm::enumerate(keys)) {
+    Value reaches = uge(key, bound), mask = ballot(reaches);
+    auto none = [&] { return SmallVector<Value>{count}; };
+    auto some = [&, key = key, u = u] {
+      Value place = add(count, countBelow(mask));
+      ifThen(both(reaches, lt(place, i32(capacity))), [&] {
+        Value column = add(add(row.begin, first), add(lane(), i32(u * warpSize)));
+        store(key, memory, toIndex(add(listBegin, place)));
+        store(column, memory, toIndex(add(columnsBegin, place)));
+      });
+      return SmallVector<Value>{add(count, popCount(mask))};
+    };
+    count = ifElse(ne(mask, i32(0)), builder.getI32Type(), some, none)[0];
   }
-  count = ifElse(
-      ne(any, i32(0)), builder.getI32Type(),
-      [&] {
-        Value next = count;
-        for (auto [u, key] : llvm::enumerate(keys)) {
-          Value place = add(next, countBelow(masks[u]));
-          ifThen(both(reaches[u], lt(place, i32(capacity))), [&, key = key, u = u] {
-            Value column = add(add(row.begin, first), add(lane(), i32(u * warpSize)));
-            store(key, memory, toIndex(add(listBegin, place)));
-            store(column, memory, toIndex(add(columnsBegin, place)));
-          });
-          next = add(next, popCount(masks[u]));
-        }
-        return SmallVector<Value>{next};
-      },
-      [&] { return SmallVector<Value>{count}; })[0];
 }
 
 /// Lists the keys that reach the bound; how many do.

@@ -190,7 +190,8 @@ struct ConvertSpread : OpConversionPattern<SpreadOp> {
     for (unsigned half : {0, 1}) {
       Value row = e.offset(adaptor.getArray(), e.mul(e.row(half), 4 * op.getPitch()));
       for (int64_t j = 0, n = op.getTile().getType().getDimSize(1) / 8; j < n; ++j) {
-        Value pair = e.fromElements({e.extract(adaptor.getTile(), 4 * j + 2 * half), e.extract(adaptor.getTile(), 4 * j + 2 * half + 1)});
+        int64_t first = 4 * j + 2 * half;
+        Value pair = e.fromElements({e.extract(adaptor.getTile(), first), e.extract(adaptor.getTile(), first + 1)});
         LLVM::StoreOp::create(rewriter, e.loc, pair, e.offset(row, e.mul(e.column(j), 4)), /*alignment=*/8);
       }
     }
@@ -257,6 +258,6 @@ struct ConvertWaitCopies : OpConversionPattern<WaitCopiesOp> {
 } // namespace
 
 void ssa_gpu::populateMemoryPatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<ConvertAlloc, ConvertSlot, ConvertColumns, ConvertCopyRows, ConvertConvertRows, ConvertOrder, ConvertSpread, ConvertFill, ConvertLoadEntry,
-               ConvertCommitCopies, ConvertWaitCopies>(converter, patterns.getContext());
+  patterns.add<ConvertAlloc, ConvertSlot, ConvertColumns, ConvertCopyRows, ConvertConvertRows, ConvertOrder, ConvertSpread, ConvertFill,
+               ConvertLoadEntry, ConvertCommitCopies, ConvertWaitCopies>(converter, patterns.getContext());
 }
