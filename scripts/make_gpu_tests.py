@@ -32,8 +32,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 from gpu_patterns import PATTERNS  # noqa: E402
 
-ROWS_KEPT = 384  # of a result; of larger ones a sample
-FORMAT = 2
+ELEMENTS_KEPT = 24576  # of a result; of a larger one a sample of its rows, at least 24
+FORMAT = 3
 
 
 def tool(name):
@@ -121,9 +121,10 @@ def evaluate(source, pattern, arrays):
 def sample(result, kind, seed):
     """Some rows of a result (all, of small ones), and their numbers; rows run along the last axis of all kinds but
     lse."""
-    flat = result.reshape(-1, 1 if kind == "lse" or not result.shape[-1:] else result.shape[-1])
+    width = 1 if kind == "lse" or not result.shape else max(result.shape[-1], 1)
+    flat = result.reshape(result.size // width, width)
     count = len(flat)
-    most = ROWS_KEPT * (64 if kind == "lse" else 1)
+    most = max(ELEMENTS_KEPT // flat.shape[1], 24)
     chosen = np.arange(count)
     if count > most:
         chosen[1 : most - 1] = np.sort(1 + np.random.default_rng(seed).choice(count - 2, most - 2, replace=False))
@@ -190,9 +191,7 @@ def make_row(pattern, out, chips, known):
 
 
 def copy_scripts(out):
-    for path in ("scripts/gpu_test.py", "scripts/gpu_patterns.py", "examples/generate.py"):
-        shutil.copy(ROOT / path, out)
-    for path in (ROOT / "examples").glob("*.mlir"):
+    for path in (*ROOT.glob("scripts/gpu_*.py"), ROOT / "examples/generate.py", *ROOT.glob("examples/*.mlir")):
         shutil.copy(path, out)
     shutil.rmtree(out / "ssa", ignore_errors=True)
     shutil.copytree(ROOT / "python/ssa", out / "ssa", ignore=shutil.ignore_patterns("__pycache__"))

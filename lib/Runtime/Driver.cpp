@@ -29,7 +29,7 @@ llvm::Error Driver::open() {
   const char *override = std::getenv("SSA_LIBCUDA");
   const char *name = override && *override ? override : "libcuda.so.1";
   std::string reason;
-  llvm::sys::DynamicLibrary library = llvm::sys::DynamicLibrary::getPermanentLibrary(name, &reason);
+  auto library = llvm::sys::DynamicLibrary::getPermanentLibrary(name, &reason);
   if (!library.isValid())
     return makeError(Twine(name) + " cannot be opened: " + reason +
                      "; running on a GPU needs the NVIDIA driver (SSA_LIBCUDA may name its library)");
@@ -80,6 +80,10 @@ llvm::Error Driver::open() {
     if (!*entry.function && !entry.isOptional)
       return makeError(Twine(name) + " has no " + entry.name + "; update the NVIDIA driver");
   }
+  return initialize();
+}
+
+llvm::Error Driver::initialize() {
   if (llvm::Error error = check(table.init(0), "initialize the CUDA driver"))
     return error;
   if (llvm::Error error = check(table.driverGetVersion(&version), "ask the CUDA driver for its version"))

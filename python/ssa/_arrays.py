@@ -427,7 +427,8 @@ class Own:
     ) -> Any:
         view, _ = view_of(base, None)
         device = view.device if view.device >= 0 else _device.pointer_device(view.pointer) or 0
-        return DeviceArray(View(view.pointer + distance, dtype, shape, strides, device), stream, owner=base)
+        pointer = view.pointer + distance if view.pointer else 0
+        return DeviceArray(View(pointer, dtype, shape, strides, device), stream, owner=base)
 
 
 def stream_handle(stream: Any) -> int:

@@ -70,9 +70,9 @@ def check_scalar(argument: Argument, value: "int | float") -> None:
 
 
 def check_array(
-    argument: Argument, dtype: str, shape: "tuple[int, ...]", strides: "tuple[int, ...]"
+    argument: Argument, dtype: str, shape: "tuple[int, ...]", strides: "tuple[int, ...]", pointer: int
 ) -> "tuple[int, ...]":
-    """Checks all but the address; returns the strides that kernels get."""
+    """Checks an array for an argument; returns the strides that kernels get."""
     what = f"argument '{argument.name}'"
     if dtype != argument.dtype:
         raise TypeError(f"{what} must be {argument.dtype}, but got {dtype}")
@@ -89,15 +89,23 @@ def check_array(
         for d in range(len(shape) - 1, -1, -1):
             if expected[d] is not None:
                 layout.check_stride(what, shape, strides, d, expected[d])
-    if argument.access != "none" and expected is not None and 0 not in shape:
-        layout.check_stride_alignment(what, dtype, shape, strides, argument.alignment, lambda d: expected[d] is None)
+    if argument.access != "none" and 0 not in shape:
+        layout.check_address(what, pointer, argument.alignment)
+        if expected is not None:
+            free = [stride is None for stride in expected]
+            layout.check_stride_alignment(what, dtype, shape, strides, argument.alignment, free.__getitem__)
     return strides
 
 
 def check_result(
-    result: Result, shape: "tuple[int, ...]", dtype: str, given: "tuple[int, ...]", strides: "tuple[int, ...]"
+    result: Result,
+    shape: "tuple[int, ...]",
+    dtype: str,
+    given: "tuple[int, ...]",
+    strides: "tuple[int, ...]",
+    pointer: int,
 ) -> "tuple[int, ...]":
-    """Checks an array that a caller gives for a result of this shape, all but the address; returns the strides."""
+    """Checks an array that a caller gives for a result of this shape; returns the strides that kernels get."""
     what = f"result '{result.name}'"
     if dtype != result.dtype:
         raise TypeError(f"{what} must be {result.dtype}, but got {dtype}")
@@ -109,7 +117,9 @@ def check_result(
         layout.check_contiguous(what, shape, strides)
     elif shape:
         layout.check_stride(what, shape, strides, len(shape) - 1, 1)
-        if 0 not in shape:
+    if 0 not in shape:
+        layout.check_address(what, pointer, result.alignment)
+        if not result.contiguous:
             layout.check_stride_alignment(what, dtype, shape, strides, result.alignment, lambda d: d + 1 < len(shape))
     if not layout.is_injective(shape, strides):
         raise ValueError(
@@ -182,7 +192,7 @@ class Prepares:
 
 
 class Call:
-    """One evaluation of a plan. `arguments` has (dtype, shape, strides) for arrays, numbers for scalars.
+    """One evaluation of a plan. `arguments` has (dtype, shape, strides, pointer) for arrays, numbers for scalars.
 
     After construction `shapes` are those of the results; `finish` takes their strides.
     """
@@ -194,8 +204,8 @@ class Call:
             if argument.is_scalar:
                 check_scalar(argument, value)
             else:
-                dtype, shape, strides = value
-                checked[i] = (dtype, shape, check_array(argument, dtype, shape, strides))
+                dtype, shape, strides, pointer = value
+                checked[i] = (dtype, shape, check_array(argument, dtype, shape, strides, pointer))
         self.evaluation = Values(prepares.evaluator, checked)
         self.values = self.evaluation.list
         self.evaluation.inputs()

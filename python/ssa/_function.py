@@ -227,7 +227,6 @@ class Function:
         program = self._bundle._program(ordinal)
         plan = program.target.entries[self.__name__]
         prepared = self._prepare(plan, program.target.chip, views, results)
-        self._check_addresses(prepared, views, results)
         with program.device.scope():
             context = library.on_stream(ordinal, handle)
             if context is None:
@@ -439,16 +438,18 @@ class Function:
         )
         prepared = self._prepared.get(key)
         if prepared is not None:
+            self._check_addresses(views, results)
             return prepared
         try:
             prepares = self._prepares.get(chip) or self._prepares.setdefault(chip, Prepares(plan))
-            call = Call(prepares, [v[1:4] if isinstance(v, layout.View) else v for v in views])
+            call = Call(prepares, [(*v[1:4], v.pointer) if isinstance(v, layout.View) else v for v in views])
             strides = []
-            for result, view, shape in zip(plan.results, results, call.shapes):
+            for i, (result, view, shape) in enumerate(zip(plan.results, results, call.shapes)):
                 if view is None:
                     strides.append(layout.contiguous(shape))
                 else:
-                    strides.append(check_result(result, shape, view.dtype, view.shape, view.strides))
+                    strides.append(check_result(result, shape, *view[1:4], view.pointer))
+                    self._check_overlap(i, views, results)
             prepared = call.finish(strides)
         except (TypeError, ValueError) as error:
             raise _Refusal(type(error), str(error)) from None
@@ -457,28 +458,29 @@ class Function:
         self._prepared[key] = prepared
         return prepared
 
-    def _check_addresses(self, prepared: Prepared, views: "list[Any]", results: "list[layout.View | None]") -> None:
-        """What depends on addresses: alignment, null, overlap."""
+    def _check_addresses(self, views: "list[Any]", results: "list[layout.View | None]") -> None:
+        """What may differ between calls of the same sizes and strides: alignment, null, overlap."""
         for argument, view in zip(self._arguments, views):
             if not argument.is_scalar and argument.access != "none" and 0 not in view.shape:
                 if not view.pointer or view.pointer % argument.alignment:
                     self._address_error(f"argument '{argument.name}'", view.pointer, argument.alignment)
-        seen: "list[tuple[str, layout.View]]" = []
-        for result, view in zip(self._results, results):
+        for i, (result, view) in enumerate(zip(self._results, results)):
             if view is None or 0 in view.shape:
                 continue
-            what = f"result '{result.name}'"
             if not view.pointer or view.pointer % result.alignment:
-                self._address_error(what, view.pointer, result.alignment)
-            others = [
-                (f"argument '{a.name}'", v)
-                for a, v in zip(self._arguments, views)
-                if not a.is_scalar and a.access != "none"
-            ]
-            for other, other_view in others + seen:
-                if not layout.are_disjoint(view, other_view):
-                    raise _value_error(f"{what} must not overlap {other}")
-            seen.append((what, view))
+                self._address_error(f"result '{result.name}'", view.pointer, result.alignment)
+            self._check_overlap(i, views, results)
+
+    def _check_overlap(self, number: int, views: "list[Any]", results: "list[layout.View | None]") -> None:
+        """Checks a result that is given against arguments and earlier results."""
+        view, what = results[number], f"result '{self._results[number].name}' must not overlap"
+        assert view is not None
+        for argument, other in zip(self._arguments, views):
+            if not argument.is_scalar and argument.access != "none" and not layout.are_disjoint(view, other):
+                raise _value_error(f"{what} argument '{argument.name}'")
+        for result, earlier in zip(self._results[:number], results):
+            if earlier is not None and not layout.are_disjoint(view, earlier):
+                raise _value_error(f"{what} result '{result.name}'")
 
     @staticmethod
     def _address_error(what: str, pointer: int, alignment: int) -> None:

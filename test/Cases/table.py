@@ -9,9 +9,12 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 @case
 def table_names_every_test():
     tests = {(p.name, name) for p in FOLDER.glob("*.py") for name in re.findall(r"^@case\ndef (\w+)\(", p.read_text(), re.M)}
+    for folder in ("Runtime", "Python", "Integration/GPU"):  # where tests of cases stand among others
+        for path in (FOLDER.parent / folder).glob("*.py"):
+            tests |= {(path.name, name) for name in re.findall(r"^@test\ndef ([A-Z]\d+_\w+)\(", path.read_text(), re.M)}
     listed = set()
     for line in (FOLDER.parents[1] / "docs" / "cases.md").read_text().splitlines():
-        for file, names in re.findall(r"`(\w+\.py)`: ((?:`\w+`(?:, )?)+)", line):
+        for file, names in re.findall(r"`([\w-]+\.py)`: ((?:`\w+`(?:, )?)+)", line):
             listed |= {(file, name) for name in re.findall(r"`(\w+)`", names)}
             number = re.match(r"\| ([A-Z]\d+) \|", line)
             for name in re.findall(r"`(\w+)`", names) if number else ():

@@ -4,10 +4,11 @@
     fuzz.py --count 1000 --seed 1 --tool both        1000 inputs, half of them for each tool
     fuzz.py --seed 1 --only 417                       input 417 of that run alone; what it was is printed
 
-Patterns of the repository are changed a little and given to ssa-opt (check, optimize, print; what it prints is read again) and
-to ssa-run (with random inputs of the sizes that the entry's signature asks for). A tool may refuse an input with a message
-and exit code 1. A signal, a stack dump, another exit code or no message is a crash; no answer in time is a hang. Inputs that
-fail are saved with the command and what it said. Input I of a seed depends on nothing but the patterns.
+Patterns of the repository are changed a little and given to ssa-opt (check, optimize, print; what it prints is read
+again) and to ssa-run (with random inputs of the sizes that the entry's signature asks for). A tool may refuse an input
+with a message and exit code 1. A signal, a stack dump, another exit code or no message is a crash; no answer in time is
+a hang. Inputs that fail are saved with the command and what it said. Input I of a seed depends on nothing but the
+patterns.
 
 Environment: SSA_OPT and SSA_RUN are the paths of the tools (else they are looked up on PATH).
 """
@@ -33,23 +34,40 @@ UPSTREAM = [
     b"mlir::tensor::ConcatOp::verify()",  # tensor.concat dim(-1) (seed 101, input 4704)
 ]
 
-NUMBERS = ["0", "1", "-1", "2", "3", "7", "16", "63", "64", "65", "4096", "4097", "65536", "2147483647", "2147483648", "-2147483648",
-           "4294967296", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "18446744073709551615",
-           "99999999999999999999999", "0.5", "1.0e30", "1.0e300", "-0.0", "0x7FF0000000000000", "?"]
-ELEMENTS = ["f32", "bf16", "f16", "f8E4M3FN", "f64", "i32", "i64", "i8", "i1", "index", "f8E5M2", "si32", "ui64", "tf32", "complex<f32>",
-            "vector<4xf32>", "!ssa.selection<1x1x1x1, key_block = 1>"]
-TYPES = ["tensor<f32>", "tensor<*xf32>", "tensor<?xf32>", "memref<?xf32>", "vector<4xf32>", "index", "i32", "f32", "none", "()",
-         "tensor<0x2x3x16xf32>", "tensor<1x2x3x16xf32>", "tensor<1x2x?x16xbf16>", "tensor<1x2x3x4xi32>", "tensor<?x?x?x?xf32>",
-         "!ssa.selection<1x2x3x4, key_block = 16>", "!ssa.selection<?x2x?x4, key_block = 16, query_block = 4, sorted>",
-         "!ssa.selection<1x1x1x0, key_block = 1, sorted>", "tuple<>", "(f32) -> f32"]
-ATTRIBUTES = ["#ssa.blocks<64>", "#ssa.blocks<8, stride = 4, offset = -4>", "#ssa.blocks<1>", "#ssa.mask<causal>", "#ssa.mask<window = 2, sink = 1>",
-              "#ssa<reduction max>", "#ssa<gate none>", "#ssa.target<sm_90a>", "dense<1.0> : tensor<4xf32>", "[]", "[1, 2]", "{}", "unit", "true",
-              "\"text\"", "affine_map<(d0) -> (d0)>", "array<i32: 1, 1, 1>", "@symbol", "f32", "none", "0x7FF8000000000000 : f64"]
-WORDS = ["of", "for", "at", "within", "weights", "scales", "score", "bound", "sink_logits", "scale", "mask", "blocks", "from", "to", "query_block",
-         "key_block", "stride", "offset", "causal", "window", "sink", "visible", "normalize", "reduce", "gate", "top_p", "threshold", "init_blocks",
-         "local_blocks", "sorted", "none", "sum", "max", "mean", "min", "softmax", "partial", "complete", "sigmoid", "kind", "operandSegmentSizes",
-         "ssa.route", "ssa.topk", "ssa.sparse_attend", "ssa.pool", "ssa.rebin", "ssa.project", "ssa.gather", "ssa.sort", "ssa.union", "ssa.merge",
-         "ssa.mix", "ssa.yield", "ssa.from_indices", "ssa.to_indices", "func.func", "return", "private", "linalg.generic", "arith.constant"]
+NUMBERS = """
+    0 1 -1 2 3 7 16 63 64 65 4096 4097 65536 2147483647 2147483648 -2147483648 4294967296 9223372036854775807
+    9223372036854775808 -9223372036854775808 18446744073709551615 99999999999999999999999 0.5 1.0e30 1.0e300 -0.0
+    0x7FF0000000000000 ?
+""".split()
+ELEMENTS = """
+    f32 bf16 f16 f8E4M3FN f64 i32 i64 i8 i1 index f8E5M2 si32 ui64 tf32 complex<f32> vector<4xf32>
+    !ssa.selection<1x1x1x1>
+""".split()
+TYPES = re.split(
+    r"\s*\|\s*",
+    """
+    tensor<f32> | tensor<*xf32> | tensor<?xf32> | memref<?xf32> | vector<4xf32> | index | i32 | f32 | none | () |
+    tensor<0x2x3x16xf32> | tensor<1x2x3x16xf32> | tensor<1x2x?x16xbf16> | tensor<1x2x3x4xi32> | tensor<?x?x?x?xf32> |
+    !ssa.selection<1x2x3x4, key_block = 16> | !ssa.selection<?x2x?x4, key_block = 16, query_block = 4, sorted> |
+    !ssa.selection<1x1x1x0, key_block = 1, sorted> | tuple<> | (f32) -> f32
+""".strip(),
+)
+ATTRIBUTES = re.split(
+    r"\s*\|\s*",
+    """
+    #ssa.blocks<64> | #ssa.blocks<8, stride = 4, offset = -4> | #ssa.blocks<1> | #ssa.mask<causal> |
+    #ssa.mask<window = 2, sink = 1> | #ssa<reduction max> | #ssa<gate none> | #ssa.target<sm_90a> |
+    dense<1.0> : tensor<4xf32> | [] | [1, 2] | {} | unit | true | "text" | affine_map<(d0) -> (d0)> |
+    array<i32: 1, 1, 1> | @symbol | f32 | none | 0x7FF8000000000000 : f64
+""".strip(),
+)
+WORDS = """
+    of for at within weights scales score bound sink_logits scale mask blocks from to query_block key_block stride
+    offset causal window sink visible normalize reduce gate top_p threshold init_blocks local_blocks sorted none sum
+    max mean min softmax partial complete sigmoid kind operandSegmentSizes ssa.route ssa.topk ssa.sparse_attend
+    ssa.pool ssa.rebin ssa.project ssa.gather ssa.sort ssa.union ssa.merge ssa.mix ssa.yield ssa.from_indices
+    ssa.to_indices func.func return private linalg.generic arith.constant
+""".split()
 CHIPS = ["sm_80", "sm_90a", "sm_100a", "sm_120a"]
 TOKEN = re.compile(r"%[\w$.#:]+|[#!@^]?[A-Za-z_][\w.$]*|-?\d+(?:\.\d+(?:[eE][-+]?\d+)?)?|\"[^\"\n]*\"|->|\s+|.", re.S)
 NUMBER = re.compile(r"(?<![\w#%.])-?\d+(?:\.\d+(?:[eE][-+]?\d+)?)?(?![\w.])|(?<=[x<])(?:\d+|\?)(?=[x,>])")
@@ -66,7 +84,11 @@ def corpus():
             text = re.sub(r"^\s*//.*\n", "", part, flags=re.M).strip() + "\n"
             (wrong if refused else right).append(text)
             # A function alone, with the aliases in front: more of it stays right.
-            functions = [f for f in re.findall(r"^func\.func @.*?^}\n", text, flags=re.M | re.S) if " call @" not in f and "func.call" not in f]
+            functions = [
+                f
+                for f in re.findall(r"^func\.func @.*?^}\n", text, flags=re.M | re.S)
+                if " call @" not in f and "func.call" not in f
+            ]
             aliases = "".join(re.findall(r"^[!#]\w+ = .*\n", text, flags=re.M))
             if not refused and len(functions) > 1:
                 right += [aliases + f for f in functions]
@@ -124,7 +146,9 @@ def change_tokens(rng, text, texts):
 
 def change_number(rng, text, texts):
     small = rng.random() < 0.5
-    return replace_match(rng, text, NUMBER, lambda m: rng.choice(["0", "1", "2", "3", "4", "5", "8", "16", "?"] if small else NUMBERS))
+    return replace_match(
+        rng, text, NUMBER, lambda m: rng.choice(["0", "1", "2", "3", "4", "5", "8", "16", "?"] if small else NUMBERS)
+    )
 
 
 def change_type(rng, text, texts):
@@ -136,7 +160,12 @@ def change_type(rng, text, texts):
             return rng.choice(TYPE.findall(rng.choice(texts)) or TYPES)
         if kind == 2:
             return re.sub(r"(?<=x)[a-z]\w*(?=>)", lambda _: rng.choice(ELEMENTS), m)
-        return replace_match(rng, m, re.compile(r"(?<=[<x])(?:\d+|\?)(?=[x,])"), lambda _: rng.choice(["0", "1", "2", "5", "?", "2147483648"]))
+        return replace_match(
+            rng,
+            m,
+            re.compile(r"(?<=[<x])(?:\d+|\?)(?=[x,])"),
+            lambda _: rng.choice(["0", "1", "2", "5", "?", "2147483648"]),
+        )
 
     return replace_match(rng, text, TYPE, other)
 
@@ -147,7 +176,9 @@ def change_all_of_a_type(rng, text, texts):
     if not found:
         return text
     old = rng.choice(found)
-    new = replace_match(rng, old, re.compile(r"(?<=[<x])(?:\d+|\?)(?=[x,])"), lambda _: rng.choice(["0", "1", "2", "3", "5", "8", "?"]))
+    new = replace_match(
+        rng, old, re.compile(r"(?<=[<x])(?:\d+|\?)(?=[x,])"), lambda _: rng.choice(["0", "1", "2", "3", "5", "8", "?"])
+    )
     return text.replace(old, new)
 
 
@@ -177,8 +208,12 @@ def change_lines(rng, text, texts):
     return "\n".join(lines)
 
 
-MUTATIONS = ([truncate, flip_bytes, change_lines, change_type] + 2 * [change_operand, change_attribute, change_tokens]
-             + 3 * [change_number] + 4 * [change_all_of_a_type])
+MUTATIONS = (
+    [truncate, flip_bytes, change_lines, change_type]
+    + 2 * [change_operand, change_attribute, change_tokens]
+    + 3 * [change_number]
+    + 4 * [change_all_of_a_type]
+)
 
 
 def mutate(rng, right, wrong):
@@ -208,7 +243,11 @@ def input_of(rng, name, kind, sizes):
         shape.append(str(size) if d == "?" else d)
     if rng.random() < 0.05 and shape:
         shape[rng.randrange(len(shape))] = rng.choice(["0", "1", "2", "3", "-1", "4294967296", "9223372036854775807"])
-    how = rng.choice(["zeros", "arange"]) if m[2][0] == "i" else rng.choice(["randn", "randn", "randn", "uniform", "zeros", "arange"])
+    how = (
+        rng.choice(["zeros", "arange"])
+        if m[2][0] == "i"
+        else rng.choice(["randn", "randn", "randn", "uniform", "zeros", "arange"])
+    )
     return f"{how}:{'x'.join(shape)}"
 
 
@@ -226,8 +265,18 @@ def run_arguments(rng, text):
 
 
 def opt_arguments(rng):
-    return rng.choice([[], [], ["--ssa-optimize"], ["--ssa-optimize"], ["--mlir-print-op-generic"], ["--canonicalize", "--cse", "--inline"],
-                       ["--emit-bytecode"], ["--split-input-file"]])
+    return rng.choice(
+        [
+            [],
+            [],
+            ["--ssa-optimize"],
+            ["--ssa-optimize"],
+            ["--mlir-print-op-generic"],
+            ["--canonicalize", "--cse", "--inline"],
+            ["--emit-bytecode"],
+            ["--split-input-file"],
+        ]
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -242,7 +291,9 @@ def limit_memory():
 def execute(command, data=None, patience=1):
     """What is wrong with how a command ends ('' if nothing), its exit code and output."""
     try:
-        done = subprocess.run(command, input=data, capture_output=True, timeout=patience * TIMEOUT, preexec_fn=limit_memory)
+        done = subprocess.run(
+            command, input=data, capture_output=True, timeout=patience * TIMEOUT, preexec_fn=limit_memory
+        )
     except subprocess.TimeoutExpired as e:
         # On a busy machine a second chance tells what is slow from what does not end.
         return ("hang", None, b"", e.stderr or b"") if patience > 1 else execute(command, data, 4)
@@ -271,7 +322,14 @@ class Fuzzer:
         text = rng.choice(self.texts[0]) if tool == "ssa-run" and rng.random() < 0.25 else mutate(rng, *self.texts)
         data = text.encode("utf-8", "surrogateescape")
         if tool == "emit":
-            return "ssa-opt", [rng.choice(["--emit=mlir", "--emit=mlir", "--emit=plan", "--emit=ptx"]), "--chip=" + rng.choice(CHIPS)], data
+            return (
+                "ssa-opt",
+                [
+                    rng.choice(["--emit=mlir", "--emit=mlir", "--emit=plan", "--emit=ptx"]),
+                    "--chip=" + rng.choice(CHIPS),
+                ],
+                data,
+            )
         return tool, opt_arguments(rng) if tool == "ssa-opt" else run_arguments(rng, text), data
 
     def check(self, i):
@@ -281,11 +339,18 @@ class Fuzzer:
             file.write(data)
             file.flush()
             verdict, code, out, error = execute([self.tools[tool], file.name, *arguments])
-        if not verdict and tool == "ssa-opt" and code == 0 and not ("--split-input-file" in arguments or "--emit=" in str(arguments)):
+        if (
+            not verdict
+            and tool == "ssa-opt"
+            and code == 0
+            and not ("--split-input-file" in arguments or "--emit=" in str(arguments))
+        ):
             # What was accepted and printed must be accepted again.
             verdict, code, again, error = execute([self.tools[tool], "-"], out)
             if not verdict and code != 0:
-                verdict, error = "crash", b"what the tool printed it refuses:\n" + error + b"\n" + (b"" if b"\0" in out else out)
+                verdict, error = "crash", b"what the tool printed it refuses:\n" + error + b"\n" + (
+                    b"" if b"\0" in out else out
+                )
         if verdict in ("crash", "hang"):
             self.save(i, tool, arguments, data, verdict, code, error)
         return verdict
@@ -309,7 +374,12 @@ class Fuzzer:
                 hangs += verdict == "hang"
                 upstream += verdict == "upstream"
                 if sys.stderr.isatty() or done % 500 == 0:
-                    print(f"\r{done} of {len(indices)}, {crashes} crashes, {hangs} hangs", end="", file=sys.stderr, flush=True)
+                    print(
+                        f"\r{done} of {len(indices)}, {crashes} crashes, {hangs} hangs",
+                        end="",
+                        file=sys.stderr,
+                        flush=True,
+                    )
         print(file=sys.stderr)
         known = f" ({upstream} more in functions of upstream MLIR that are known to crash)" if upstream else ""
         print(f"{done} inputs, {crashes} crashes, {hangs} hangs{known}")
@@ -320,8 +390,9 @@ parser = argparse.ArgumentParser(description="changes patterns and looks for cra
 parser.add_argument("--count", type=int, default=1000, help="how many inputs")
 parser.add_argument("--seed", type=int, default=0)
 parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time")
-parser.add_argument("--tool", choices=["ssa-opt", "ssa-run", "both", "emit"], default="both",
-                    help="'emit' is ssa-opt as a compiler")
+parser.add_argument(
+    "--tool", choices=["ssa-opt", "ssa-run", "both", "emit"], default="both", help="'emit' is ssa-opt as a compiler"
+)
 parser.add_argument("--only", type=int, help="this input alone; its arguments and text are printed")
 parser.add_argument("--save", default="fuzz-failures", help="the folder for inputs that fail")
 fuzzer = Fuzzer(parser.parse_args())

@@ -79,7 +79,8 @@ func.func @words(%q: !q, %k: !k, %g: !l) {
   // CHECK: {normalize = softmax, reduce = max, visible = partial}
   %0 = ssa.route %q, %k {visible = partial, normalize = softmax, reduce = max} : !q, !k -> tensor<1x4x5x23xf32>
   // CHECK: {normalize = softmax, reduce = max, visible = partial}
-  %1 = ssa.route %q, %k {visible = #ssa<visibility partial>, normalize = #ssa<normalization softmax>, reduce = #ssa<reduction max>}
+  %1 = ssa.route %q, %k {visible = #ssa<visibility partial>, normalize = #ssa<normalization softmax>,
+      reduce = #ssa<reduction max>}
       : !q, !k -> tensor<1x4x5x23xf32>
   // CHECK: ssa.mix {{.*}} {gate = none}
   %2 = ssa.mix (%q, %g) {gate = #ssa<gate none>} : !q, !l -> !q
@@ -105,9 +106,10 @@ func.func @discardable(%q: !q, %k: !k, %g: !l, %a: !ssa.selection<1x2x5x4>) {
   // CHECK:      ssa.route %{{.*}} {my.bits = 0x7FF0000000000000 : f64, my.byte = 1 : i8, my.dense = dense<1> : tensor<2xi64>, my.flag, my.long = 1,
   // CHECK-SAME: my.none = #ssa<reduction none>, my.one = 1.000000e+00, my.short = 1.000000e+00 : f32, my.size = 1 : index, my.text = "sum", my.true = true,
   // CHECK-SAME: my.unsigned = 1 : ui64, reduce = max, test.mask = #ssa.mask<causal>, "with space.key" = 2}
-  %0 = ssa.route %q, %k {my.flag, my.none = #ssa<reduction none>, my.one = 1.0, my.bits = 0x7FF0000000000000 : f64, my.long = 1, my.byte = 1 : i8,
-      my.unsigned = 1 : ui64, my.size = 1 : index, my.short = 1.0 : f32, my.true = true, my.text = "sum", my.dense = dense<1> : tensor<2xi64>,
-      reduce = max, test.mask = #ssa.mask<causal>, "with space.key" = 2} : !q, !k -> tensor<1x4x5x23xf32>
+  %0 = ssa.route %q, %k {my.flag, my.none = #ssa<reduction none>, my.one = 1.0, my.bits = 0x7FF0000000000000 : f64,
+      my.long = 1, my.byte = 1 : i8, my.unsigned = 1 : ui64, my.size = 1 : index, my.short = 1.0 : f32, my.true = true,
+      my.text = "sum", my.dense = dense<1> : tensor<2xi64>, reduce = max, test.mask = #ssa.mask<causal>,
+      "with space.key" = 2} : !q, !k -> tensor<1x4x5x23xf32>
   // CHECK: ssa.sort %{{.*}} {my.none = #ssa<reduction none>} :
   %1 = ssa.sort %a {my.none = #ssa<reduction none>} : !ssa.selection<1x2x5x4> -> !ssa.selection<1x2x5x4, sorted>
   // CHECK: ssa.merge (%{{.*}}, %{{.*}}) {my.long = 1} :

@@ -227,8 +227,10 @@ func.func @unused(%q: !q, %k: !k, %a: !raw, %s: tensor<1x2x5x6xf32>) -> !q {
   // CHECK-NEXT: ssa.sparse_attend
   // CHECK-NEXT: return
   %0 = ssa.pool mean %k {blocks = #ssa.blocks<4>} : !k -> tensor<1x2x6x48xf32>
-  %1 = ssa.route %q, %k {reduce = sum} score (%x, %w, %b, %h, %p, %j) { ssa.yield %x : f32 } : !q, !k -> tensor<1x2x5x23xf32>
-  %2 = ssa.rebin sum %s of %k {from = #ssa.blocks<4>, to = #ssa.blocks<8>} : tensor<1x2x5x6xf32>, !k -> tensor<1x2x5x3xf32>
+  %1 = ssa.route %q, %k {reduce = sum} score (%x, %w, %b, %h, %p, %j) { ssa.yield %x : f32 }
+      : !q, !k -> tensor<1x2x5x23xf32>
+  %2 = ssa.rebin sum %s of %k {from = #ssa.blocks<4>, to = #ssa.blocks<8>}
+      : tensor<1x2x5x6xf32>, !k -> tensor<1x2x5x3xf32>
   %3 = ssa.topk %s of %k : tensor<1x2x5x6xf32>, !k -> !sorted
   %4 = ssa.gather %k at %a : !k, !raw -> tensor<1x2x5x12x48xf32>
   %o, %l = ssa.sparse_attend %q, %k, %k : !q, !k, !k -> !q, !l

@@ -1,8 +1,8 @@
 # RUN: %python %s %build/docs/ssa-dialect.md
 """Every op, attribute and type of the generated documentation has an example that parses and verifies.
 
-An example of an op gets a function around it, whose arguments are the values that the example uses but does not make; their
-types are those that the example itself gives its operands.
+An example of an op gets a function around it, whose arguments are the values that the example uses but does not make;
+their types are those that the example itself gives its operands.
 """
 
 import os

@@ -1,8 +1,8 @@
 # RUN: %python %s %source
-"""Every rule of a description stands beside its check in the code and in the name of a test, and every message is tested.
+"""Every rule of a description stands beside its check in the code and in the name of a test; every message is tested.
 
-Rules are numbered in TableGen descriptions (I1.. inputs, C1.. constraints). In code a rule is a comment, `// route_c9` or
-`/*route_i1*/`; tests are functions named `@route_c9` or `@route_c9_something`. `ssa_c1` is a rule of the dialect itself.
+Rules are numbered in TableGen descriptions (I1.. inputs, C1.. constraints). In code a rule is a comment, `// route_c9`
+or `/*route_i1*/`; tests are functions named `@route_c9` or `@route_c9_something`. `ssa_c1` is a rule of the dialect.
 """
 
 import pathlib
@@ -30,11 +30,17 @@ def rules():
     for path in TABLEGEN:
         text = path.read_text()
         for definition in re.split(r"^(?=def |class )", text, flags=re.M):
-            name = re.search(r'SSA_Op<"(\w+)"|SSA_Attr<"\w+", "(\w+)"|Op<SSA_Dialect, "(\w+)"|let mnemonic = "(\w+)"|let name = "(\w+)"',
-                             definition)
+            name = re.search(
+                r'SSA_Op<"(\w+)"|SSA_Attr<"\w+", "(\w+)"|Op<SSA_Dialect, "(\w+)"|'
+                r'let mnemonic = "(\w+)"|let name = "(\w+)"',
+                definition,
+            )
             description = re.search(r"let description = \[\{(.*?)\}\]", definition, flags=re.S)
             if name and description:
-                found |= {f"{next(filter(None, name.groups()))}_{r.lower()}" for r in re.findall(r"\b[IC]\d+\b", description[1])}
+                found |= {
+                    f"{next(filter(None, name.groups()))}_{r.lower()}"
+                    for r in re.findall(r"\b[IC]\d+\b", description[1])
+                }
     return found
 
 
@@ -64,7 +70,7 @@ def literals(text):
     """String literals of C++ source with neighbours joined, without comments and includes."""
     text = re.sub(r"^#include[^\n]*|//[^\n]*|/\*.*?\*/", "", text, flags=re.M | re.S)
     text = re.sub(r'"\s*\n\s*"', "", text)
-    return [re.sub(r'\\(.)', r"\1", s) for s in re.findall(r'"((?:[^"\\\n]|\\.)*)"', text)]
+    return [re.sub(r"\\(.)", r"\1", s) for s in re.findall(r'"((?:[^"\\\n]|\\.)*)"', text)]
 
 
 def expectations():

@@ -27,7 +27,8 @@ func.func @sparse_attend_i2(%q: tensor<3x8x5x48xf32>, %k: tensor<2x23x48xf32>, %
 func.func @sparse_attend_i2_f8(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf8E4M3FN>, %v: tensor<3x2x23x24xf32>) {
   // expected-error @below {{operand #1 must be 4D/5D tensor of}}
   %bad:2 = ssa.sparse_attend %q, %k, %v
-      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf8E4M3FN>, tensor<3x2x23x24xf32> -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf8E4M3FN>, tensor<3x2x23x24xf32>
+      -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
   return
 }
 
@@ -51,24 +52,28 @@ func.func @sparse_attend_i4(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>,
       -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
   // expected-error @below {{operand #3 must be 4D tensor of}}
   %bad:2 = ssa.sparse_attend %q, %k, %v of %n1
-      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>, tensor<3x23x48xf32> -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>, tensor<3x23x48xf32>
+      -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
   return
 }
 
 // -----
 
 // A list in memory is no selection yet.
-func.func @sparse_attend_i5(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %v: tensor<3x2x23x24xf32>, %a: tensor<3x2x5x3xi32>) {
+func.func @sparse_attend_i5(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %v: tensor<3x2x23x24xf32>,
+    %a: tensor<3x2x5x3xi32>) {
   // expected-error @below {{operand #3 must be variadic of selection (of an i32 tensor 'ssa.from_indices' makes one), but got 'tensor<3x2x5x3xi32>'}}
   %bad:2 = ssa.sparse_attend %q, %k, %v at %a
-      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>, tensor<3x2x5x3xi32> -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>, tensor<3x2x5x3xi32>
+      -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
   return
 }
 
 // -----
 
 // 8 query heads, 3 key heads; 4 will do.
-func.func @sparse_attend_c1(%q: tensor<3x8x5x48xf32>, %k: tensor<3x4x23x48xf32>, %v: tensor<3x4x23x24xf32>, %k1: tensor<3x3x23x48xf32>,
+func.func @sparse_attend_c1(%q: tensor<3x8x5x48xf32>, %k: tensor<3x4x23x48xf32>, %v: tensor<3x4x23x24xf32>,
+    %k1: tensor<3x3x23x48xf32>,
     %v1: tensor<3x3x23x24xf32>) {
   %0:2 = ssa.sparse_attend %q, %k, %v
       : tensor<3x8x5x48xf32>, tensor<3x4x23x48xf32>, tensor<3x4x23x24xf32> -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
@@ -134,7 +139,8 @@ func.func @sparse_attend_c2_batch(%q: tensor<3x8x5x48xf32>, %k: tensor<1x2x23x48
 // -----
 
 // Queries say nothing of the batch, but keys and result contradict each other.
-func.func @sparse_attend_c2_batch_in_between(%q: tensor<?x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %v: tensor<3x2x23x24xf32>) {
+func.func @sparse_attend_c2_batch_in_between(%q: tensor<?x8x5x48xf32>, %k: tensor<3x2x23x48xf32>,
+    %v: tensor<3x2x23x24xf32>) {
   // expected-error @below {{expected dimension 0 of 'output' to be 3, dimension 0 of 'key', but got 2}}
   %bad:2 = ssa.sparse_attend %q, %k, %v
       : tensor<?x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32> -> tensor<2x8x5x24xf32>, tensor<2x8x5xf32>
@@ -145,7 +151,8 @@ func.func @sparse_attend_c2_batch_in_between(%q: tensor<?x8x5x48xf32>, %k: tenso
 
 // 8 query heads, 3 lists; 1 will do, and 8.
 func.func @sparse_attend_c3(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %v: tensor<3x2x23x24xf32>,
-    %a: !ssa.selection<3x1x5x3, key_block = 1>, %b: !ssa.selection<3x8x5x3, key_block = 1>, %a1: !ssa.selection<3x3x5x3, key_block = 1>) {
+    %a: !ssa.selection<3x1x5x3, key_block = 1>, %b: !ssa.selection<3x8x5x3, key_block = 1>,
+    %a1: !ssa.selection<3x3x5x3, key_block = 1>) {
   %0:2 = ssa.sparse_attend %q, %k, %v at %a, %b
       : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>, !ssa.selection<3x1x5x3, key_block = 1>,
         !ssa.selection<3x8x5x3, key_block = 1>
@@ -174,15 +181,18 @@ func.func @sparse_attend_c3_second(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x4
 
 // 5 queries make 3 blocks of 2; one list serves every query.
 func.func @sparse_attend_c3_lists(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %v: tensor<3x2x23x24xf32>,
-    %a: !ssa.selection<3x2x3x3, key_block = 1, query_block = 2>, %b: !ssa.selection<3x2x1x3, key_block = 1, query_block = 2>,
+    %a: !ssa.selection<3x2x3x3, key_block = 1, query_block = 2>,
+    %b: !ssa.selection<3x2x1x3, key_block = 1, query_block = 2>,
     %a1: !ssa.selection<3x2x5x3, key_block = 1, query_block = 2>) {
   %0:2 = ssa.sparse_attend %q, %k, %v at %a, %b
-      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>, !ssa.selection<3x2x3x3, key_block = 1, query_block = 2>,
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>,
+        !ssa.selection<3x2x3x3, key_block = 1, query_block = 2>,
         !ssa.selection<3x2x1x3, key_block = 1, query_block = 2>
       -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
   // expected-error @below {{expected dimension 2 of 'selection 0' to be 3, the query blocks of 'query', but got 5}}
   %bad:2 = ssa.sparse_attend %q, %k, %v at %a1
-      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>, !ssa.selection<3x2x5x3, key_block = 1, query_block = 2>
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>,
+        !ssa.selection<3x2x5x3, key_block = 1, query_block = 2>
       -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
   return
 }
@@ -190,11 +200,13 @@ func.func @sparse_attend_c3_lists(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48
 // -----
 
 // The number of queries is known from a result only.
-func.func @sparse_attend_c3_lists_by_output(%q: tensor<3x8x?x48xf32>, %k: tensor<3x2x23x48xf32>, %v: tensor<3x2x23x24xf32>,
+func.func @sparse_attend_c3_lists_by_output(%q: tensor<3x8x?x48xf32>, %k: tensor<3x2x23x48xf32>,
+    %v: tensor<3x2x23x24xf32>,
     %a: !ssa.selection<3x2x5x3, key_block = 1, query_block = 2>) {
   // expected-error @below {{expected dimension 2 of 'selection 0' to be 3, the query blocks of 'query', but got 5}}
   %bad:2 = ssa.sparse_attend %q, %k, %v at %a
-      : tensor<3x8x?x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>, !ssa.selection<3x2x5x3, key_block = 1, query_block = 2>
+      : tensor<3x8x?x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>,
+        !ssa.selection<3x2x5x3, key_block = 1, query_block = 2>
       -> tensor<3x8x5x24xf32>, tensor<3x8x?xf32>
   return
 }
@@ -242,21 +254,25 @@ func.func @sparse_attend_c4(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>,
 func.func @sparse_attend_c4_rows(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %v: tensor<3x2x23x24xf32>,
     %n: tensor<3x2x97x48xf32>, %n1: tensor<3x2x88x48xf32>) {
   %0:2 = ssa.sparse_attend %q, %k, %v of %n {blocks = #ssa.blocks<4>}
-      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>, tensor<3x2x97x48xf32> -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>, tensor<3x2x97x48xf32>
+      -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
   // expected-error @below {{expected dimension 2 of 'key' to be at most 22, the number of blocks of 'tokens', but got 23}}
   %bad:2 = ssa.sparse_attend %q, %k, %v of %n1 {blocks = #ssa.blocks<4>}
-      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>, tensor<3x2x88x48xf32> -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>, tensor<3x2x88x48xf32>
+      -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
   return
 }
 
 // -----
 
 // The number of rows is known from the values only.
-func.func @sparse_attend_c4_rows_of_values(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x?x48xf32>, %v: tensor<3x2x23x24xf32>,
+func.func @sparse_attend_c4_rows_of_values(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x?x48xf32>,
+    %v: tensor<3x2x23x24xf32>,
     %n: tensor<3x2x88x48xf32>) {
   // expected-error @below {{expected dimension 2 of 'value' to be at most 22, the number of blocks of 'tokens', but got 23}}
   %bad:2 = ssa.sparse_attend %q, %k, %v of %n {blocks = #ssa.blocks<4>}
-      : tensor<3x8x5x48xf32>, tensor<3x2x?x48xf32>, tensor<3x2x23x24xf32>, tensor<3x2x88x48xf32> -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
+      : tensor<3x8x5x48xf32>, tensor<3x2x?x48xf32>, tensor<3x2x23x24xf32>, tensor<3x2x88x48xf32>
+      -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
   return
 }
 
@@ -266,10 +282,12 @@ func.func @sparse_attend_c4_rows_of_values(%q: tensor<3x8x5x48xf32>, %k: tensor<
 func.func @sparse_attend_c4_batch(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %v: tensor<3x2x23x24xf32>,
     %n: tensor<3x7x92x1xf32>, %n1: tensor<1x2x92x48xf32>) {
   %0:2 = ssa.sparse_attend %q, %k, %v of %n {blocks = #ssa.blocks<4>}
-      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>, tensor<3x7x92x1xf32> -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>, tensor<3x7x92x1xf32>
+      -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
   // expected-error @below {{expected dimension 0 of 'tokens' to be 3, dimension 0 of 'query', but got 1}}
   %bad:2 = ssa.sparse_attend %q, %k, %v of %n1 {blocks = #ssa.blocks<4>}
-      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>, tensor<1x2x92x48xf32> -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x24xf32>, tensor<1x2x92x48xf32>
+      -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
   return
 }
 
@@ -292,7 +310,8 @@ func.func @sparse_attend_c5(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x5x12x48xf32
 // -----
 
 // And the list that they were gathered at.
-func.func @sparse_attend_c5_selection(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x5x12x48xf32>, %v: tensor<3x2x5x12x24xf32>,
+func.func @sparse_attend_c5_selection(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x5x12x48xf32>,
+    %v: tensor<3x2x5x12x24xf32>,
     %n: tensor<3x2x23x48xf32>) {
   // expected-error @below {{expected one selection with gathered keys, but got 0}}
   %bad:2 = ssa.sparse_attend %q, %k, %v of %n
@@ -304,7 +323,8 @@ func.func @sparse_attend_c5_selection(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x5
 // -----
 
 // One list.
-func.func @sparse_attend_c5_selections(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x5x12x48xf32>, %v: tensor<3x2x5x12x24xf32>,
+func.func @sparse_attend_c5_selections(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x5x12x48xf32>,
+    %v: tensor<3x2x5x12x24xf32>,
     %n: tensor<3x2x23x48xf32>, %a: !ssa.selection<3x2x5x3, key_block = 4>) {
   // expected-error @below {{expected one selection with gathered keys, but got 2}}
   %bad:2 = ssa.sparse_attend %q, %k, %v of %n at %a, %a
@@ -321,7 +341,8 @@ func.func @sparse_attend_c5_rows(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x5x8x48
     %n: tensor<3x2x23x48xf32>, %a: !ssa.selection<3x2x5x3, key_block = 4>) {
   // expected-error @below {{expected dimension 3 of 'key' to be 12, the rows of a list, but got 8}}
   %bad:2 = ssa.sparse_attend %q, %k, %v of %n at %a
-      : tensor<3x8x5x48xf32>, tensor<3x2x5x8x48xf32>, tensor<3x2x5x8x24xf32>, tensor<3x2x23x48xf32>, !ssa.selection<3x2x5x3, key_block = 4>
+      : tensor<3x8x5x48xf32>, tensor<3x2x5x8x48xf32>, tensor<3x2x5x8x24xf32>, tensor<3x2x23x48xf32>,
+        !ssa.selection<3x2x5x3, key_block = 4>
       -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
   return
 }
@@ -329,11 +350,13 @@ func.func @sparse_attend_c5_rows(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x5x8x48
 // -----
 
 // In keys and values.
-func.func @sparse_attend_c5_rows_of_values(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x5x12x48xf32>, %v: tensor<3x2x5x8x24xf32>,
+func.func @sparse_attend_c5_rows_of_values(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x5x12x48xf32>,
+    %v: tensor<3x2x5x8x24xf32>,
     %n: tensor<3x2x23x48xf32>, %a: !ssa.selection<3x2x5x3, key_block = 4>) {
   // expected-error @below {{expected dimension 3 of 'value' to be 12, dimension 3 of 'key', but got 8}}
   %bad:2 = ssa.sparse_attend %q, %k, %v of %n at %a
-      : tensor<3x8x5x48xf32>, tensor<3x2x5x12x48xf32>, tensor<3x2x5x8x24xf32>, tensor<3x2x23x48xf32>, !ssa.selection<3x2x5x3, key_block = 4>
+      : tensor<3x8x5x48xf32>, tensor<3x2x5x12x48xf32>, tensor<3x2x5x8x24xf32>, tensor<3x2x23x48xf32>,
+        !ssa.selection<3x2x5x3, key_block = 4>
       -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
   return
 }
@@ -345,7 +368,8 @@ func.func @sparse_attend_c5_static(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x5x?x
     %n: tensor<3x2x23x48xf32>, %a: !ssa.selection<3x2x5x3, key_block = 4>) {
   // expected-error @below {{expected dimension 3 of 'key', the rows of a list, to be static}}
   %bad:2 = ssa.sparse_attend %q, %k, %v of %n at %a
-      : tensor<3x8x5x48xf32>, tensor<3x2x5x?x48xf32>, tensor<3x2x5x12x24xf32>, tensor<3x2x23x48xf32>, !ssa.selection<3x2x5x3, key_block = 4>
+      : tensor<3x8x5x48xf32>, tensor<3x2x5x?x48xf32>, tensor<3x2x5x12x24xf32>, tensor<3x2x23x48xf32>,
+        !ssa.selection<3x2x5x3, key_block = 4>
       -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
   return
 }
@@ -354,7 +378,8 @@ func.func @sparse_attend_c5_static(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x5x?x
 
 // A list per list; one for every query stands for itself.
 func.func @sparse_attend_c5_lists(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x1x12x48xf32>, %v: tensor<3x2x1x12x24xf32>,
-    %n: tensor<3x2x23x48xf32>, %a: !ssa.selection<3x2x1x3, key_block = 4>, %k1: tensor<3x2x5x12x48xf32>, %v1: tensor<3x2x5x12x24xf32>) {
+    %n: tensor<3x2x23x48xf32>, %a: !ssa.selection<3x2x1x3, key_block = 4>, %k1: tensor<3x2x5x12x48xf32>,
+    %v1: tensor<3x2x5x12x24xf32>) {
   %0:2 = ssa.sparse_attend %q, %k, %v of %n at %a
       : tensor<3x8x5x48xf32>, tensor<3x2x1x12x48xf32>, tensor<3x2x1x12x24xf32>, tensor<3x2x23x48xf32>,
         !ssa.selection<3x2x1x3, key_block = 4>
@@ -370,7 +395,8 @@ func.func @sparse_attend_c5_lists(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x1x12x
 // -----
 
 // Rows that were gathered at blocks of another size.
-func.func @sparse_attend_c5_key_block(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x5x12x48xf32>, %v: tensor<3x2x5x12x24xf32>,
+func.func @sparse_attend_c5_key_block(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x5x12x48xf32>,
+    %v: tensor<3x2x5x12x24xf32>,
     %n: tensor<3x2x23x48xf32>, %a: !ssa.selection<3x2x5x3, key_block = 2>) {
   // expected-error @below {{expected dimension 3 of 'key' to be 6, the rows of a list, but got 12}}
   %bad:2 = ssa.sparse_attend %q, %k, %v of %n at %a

@@ -39,7 +39,8 @@ func.func @ssa_c1_yield(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x23x48xf32>) {
 func.func @ssa_c2(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x2147483648x48xf32>) {
   // expected-error @below {{expected dimension 2 of operand #1 to be at most 2147483647, but got 2147483648}}
   %bad:2 = ssa.sparse_attend %q, %k, %k
-      : tensor<1x8x5x48xf32>, tensor<1x2x2147483648x48xf32>, tensor<1x2x2147483648x48xf32> -> tensor<1x8x5x48xf32>, tensor<1x8x5xf32>
+      : tensor<1x8x5x48xf32>, tensor<1x2x2147483648x48xf32>, tensor<1x2x2147483648x48xf32>
+      -> tensor<1x8x5x48xf32>, tensor<1x8x5xf32>
   return
 }
 
@@ -48,7 +49,8 @@ func.func @ssa_c2(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x2147483648x48xf32>) {
 // One key less.
 func.func @ssa_c2_largest(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x2147483647x48xf32>) {
   %0:2 = ssa.sparse_attend %q, %k, %k
-      : tensor<1x8x5x48xf32>, tensor<1x2x2147483647x48xf32>, tensor<1x2x2147483647x48xf32> -> tensor<1x8x5x48xf32>, tensor<1x8x5xf32>
+      : tensor<1x8x5x48xf32>, tensor<1x2x2147483647x48xf32>, tensor<1x2x2147483647x48xf32>
+      -> tensor<1x8x5x48xf32>, tensor<1x8x5xf32>
   return
 }
 
@@ -57,7 +59,8 @@ func.func @ssa_c2_largest(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x2147483647x48
 // 2^63-1 keys: neither a number of blocks nor their ends fit 64 bits.
 func.func @ssa_c2_blocks(%k: tensor<1x2x9223372036854775807x48xf32>) {
   // expected-error @below {{expected dimension 2 of operand #0 to be at most 2147483647, but got 9223372036854775807}}
-  %bad = ssa.pool mean %k {blocks = #ssa.blocks<4, offset = -3>} : tensor<1x2x9223372036854775807x48xf32> -> tensor<1x2x?x48xf32>
+  %bad = ssa.pool mean %k {blocks = #ssa.blocks<4, offset = -3>}
+      : tensor<1x2x9223372036854775807x48xf32> -> tensor<1x2x?x48xf32>
   return
 }
 
@@ -67,7 +70,8 @@ func.func @ssa_c2_blocks(%k: tensor<1x2x9223372036854775807x48xf32>) {
 func.func @ssa_c2_result(%q: tensor<1x8x?x48xf32>, %k: tensor<1x2x?x48xf32>) {
   // expected-error @below {{expected dimension 2 of result #1 to be at most 2147483647, but got 2147483648}}
   %bad:2 = ssa.sparse_attend %q, %k, %k
-      : tensor<1x8x?x48xf32>, tensor<1x2x?x48xf32>, tensor<1x2x?x48xf32> -> tensor<1x8x?x48xf32>, tensor<1x8x2147483648xf32>
+      : tensor<1x8x?x48xf32>, tensor<1x2x?x48xf32>, tensor<1x2x?x48xf32>
+      -> tensor<1x8x?x48xf32>, tensor<1x8x2147483648xf32>
   return
 }
 
@@ -166,7 +170,8 @@ func.func @ssa_c3_project(%q: tensor<1x8x5x48xf32>, %w: tensor<8x48x?xf32>) {
 // Heads of scales.
 func.func @ssa_c3_pool(%k: tensor<1x2x23x48xf32>, %s: tensor<1x?x23xf32>) {
   // expected-error @below {{expected dimension 1 of 'scales', heads, to be static}}
-  %bad = ssa.pool mean %k scales %s {blocks = #ssa.blocks<23>} : tensor<1x2x23x48xf32>, tensor<1x?x23xf32> -> tensor<1x2x1x48xf32>
+  %bad = ssa.pool mean %k scales %s {blocks = #ssa.blocks<23>}
+      : tensor<1x2x23x48xf32>, tensor<1x?x23xf32> -> tensor<1x2x1x48xf32>
   return
 }
 
@@ -175,7 +180,8 @@ func.func @ssa_c3_pool(%k: tensor<1x2x23x48xf32>, %s: tensor<1x?x23xf32>) {
 // Heads of weights.
 func.func @ssa_c3_weights(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x23x48xf32>, %w: tensor<1x?x5xf32>) {
   // expected-error @below {{expected dimension 1 of 'weights', heads, to be static}}
-  %bad = ssa.route %q, %k weights %w : tensor<1x8x5x48xf32>, tensor<1x2x23x48xf32>, tensor<1x?x5xf32> -> tensor<1x8x5x23xf32>
+  %bad = ssa.route %q, %k weights %w
+      : tensor<1x8x5x48xf32>, tensor<1x2x23x48xf32>, tensor<1x?x5xf32> -> tensor<1x8x5x23xf32>
   return
 }
 

@@ -15,10 +15,12 @@ func.func @sort_i1(%a: tensor<1x2x5x3xi32>) {
 // The result of sorting is sorted.
 func.func @sort_c1(%a: !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>) {
   %0 = ssa.sort %a
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16> -> !ssa.selection<1x2x5x3, key_block = 64, query_block = 16, sorted>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>
+      -> !ssa.selection<1x2x5x3, key_block = 64, query_block = 16, sorted>
   // expected-error @below {{expected 'output' to be sorted}}
   %bad = ssa.sort %a
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16> -> !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>
+      -> !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>
   return
 }
 
@@ -28,7 +30,8 @@ func.func @sort_c1(%a: !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>
 func.func @sort_c2(%a: !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>) {
   // expected-error @below {{expected the 'key_block' of 'output' to be 64, that of 'input', but got 16}}
   %bad = ssa.sort %a
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16> -> !ssa.selection<1x2x5x3, key_block = 16, query_block = 16, sorted>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>
+      -> !ssa.selection<1x2x5x3, key_block = 16, query_block = 16, sorted>
   return
 }
 
@@ -38,7 +41,8 @@ func.func @sort_c2(%a: !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>
 func.func @sort_c2_query_block(%a: !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>) {
   // expected-error @below {{expected the 'query_block' of 'output' to be 16, that of 'input', but got 64}}
   %bad = ssa.sort %a
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16> -> !ssa.selection<1x2x5x3, key_block = 64, query_block = 64, sorted>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>
+      -> !ssa.selection<1x2x5x3, key_block = 64, query_block = 64, sorted>
   return
 }
 
@@ -48,7 +52,8 @@ func.func @sort_c2_query_block(%a: !ssa.selection<1x2x5x3, key_block = 64, query
 func.func @sort_c2_heads(%a: !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>) {
   // expected-error @below {{expected dimension 1 of 'output' to be 2, dimension 1 of 'input', but got 1}}
   %bad = ssa.sort %a
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16> -> !ssa.selection<1x1x5x3, key_block = 64, query_block = 16, sorted>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>
+      -> !ssa.selection<1x1x5x3, key_block = 64, query_block = 16, sorted>
   return
 }
 
@@ -57,10 +62,12 @@ func.func @sort_c2_heads(%a: !ssa.selection<1x2x5x3, key_block = 64, query_block
 // Lists.
 func.func @sort_c2_lists(%a: !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>) {
   %0 = ssa.sort %a
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16> -> !ssa.selection<?x2x?x3, key_block = 64, query_block = 16, sorted>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>
+      -> !ssa.selection<?x2x?x3, key_block = 64, query_block = 16, sorted>
   // expected-error @below {{expected dimension 2 of 'output' to be 5, dimension 2 of 'input', but got 1}}
   %bad = ssa.sort %a
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16> -> !ssa.selection<1x2x1x3, key_block = 64, query_block = 16, sorted>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>
+      -> !ssa.selection<1x2x1x3, key_block = 64, query_block = 16, sorted>
   return
 }
 
@@ -69,10 +76,12 @@ func.func @sort_c2_lists(%a: !ssa.selection<1x2x5x3, key_block = 64, query_block
 // Nothing is dropped; there may be room for more.
 func.func @sort_c3(%a: !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>) {
   %0 = ssa.sort %a
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16> -> !ssa.selection<1x2x5x4, key_block = 64, query_block = 16, sorted>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>
+      -> !ssa.selection<1x2x5x4, key_block = 64, query_block = 16, sorted>
   // expected-error @below {{expected 'output' to be at least 3 wide, as 'input' is, but got 2}}
   %bad = ssa.sort %a
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16> -> !ssa.selection<1x2x5x2, key_block = 64, query_block = 16, sorted>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>
+      -> !ssa.selection<1x2x5x2, key_block = 64, query_block = 16, sorted>
   return
 }
 
@@ -104,11 +113,13 @@ func.func @union_i2(%a: !ssa.selection<1x2x5x3, key_block = 64, query_block = 16
 func.func @union_c1(%a: !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>,
     %b: !ssa.selection<1x2x5x4, key_block = 64, query_block = 16, sorted>) {
   %0 = ssa.union %a, %b
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>, !ssa.selection<1x2x5x4, key_block = 64, query_block = 16, sorted>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>,
+        !ssa.selection<1x2x5x4, key_block = 64, query_block = 16, sorted>
       -> !ssa.selection<1x2x5x7, key_block = 64, query_block = 16, sorted>
   // expected-error @below {{expected 'output' to be sorted}}
   %bad = ssa.union %a, %b
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>, !ssa.selection<1x2x5x4, key_block = 64, query_block = 16, sorted>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>,
+        !ssa.selection<1x2x5x4, key_block = 64, query_block = 16, sorted>
       -> !ssa.selection<1x2x5x7, key_block = 64, query_block = 16>
   return
 }
@@ -120,7 +131,8 @@ func.func @union_c2(%a: !ssa.selection<1x2x5x3, key_block = 64, query_block = 16
     %b: !ssa.selection<1x2x5x4, key_block = 16, query_block = 16>) {
   // expected-error @below {{expected the 'key_block' of 'rhs' to be 64, that of 'lhs', but got 16}}
   %bad = ssa.union %a, %b
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>, !ssa.selection<1x2x5x4, key_block = 16, query_block = 16>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>,
+        !ssa.selection<1x2x5x4, key_block = 16, query_block = 16>
       -> !ssa.selection<1x2x5x7, key_block = 64, query_block = 16, sorted>
   return
 }
@@ -132,7 +144,8 @@ func.func @union_c2_query_block(%a: !ssa.selection<1x2x5x3, key_block = 64, quer
     %b: !ssa.selection<1x2x5x4, key_block = 64, query_block = 64>) {
   // expected-error @below {{expected the 'query_block' of 'rhs' to be 16, that of 'lhs', but got 64}}
   %bad = ssa.union %a, %b
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>, !ssa.selection<1x2x5x4, key_block = 64, query_block = 64>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>,
+        !ssa.selection<1x2x5x4, key_block = 64, query_block = 64>
       -> !ssa.selection<1x2x5x7, key_block = 64, query_block = 16, sorted>
   return
 }
@@ -144,7 +157,8 @@ func.func @union_c2_output(%a: !ssa.selection<1x2x5x3, key_block = 64, query_blo
     %b: !ssa.selection<1x2x5x4, key_block = 64, query_block = 16, sorted>) {
   // expected-error @below {{expected the 'key_block' of 'output' to be 64, that of 'lhs', but got 16}}
   %bad = ssa.union %a, %b
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>, !ssa.selection<1x2x5x4, key_block = 64, query_block = 16, sorted>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>,
+        !ssa.selection<1x2x5x4, key_block = 64, query_block = 16, sorted>
       -> !ssa.selection<1x2x5x7, key_block = 16, query_block = 16, sorted>
   return
 }
@@ -156,7 +170,8 @@ func.func @union_c2_heads(%a: !ssa.selection<1x2x5x3, key_block = 64, query_bloc
     %b: !ssa.selection<1x1x5x4, key_block = 64, query_block = 16>) {
   // expected-error @below {{expected dimension 1 of 'rhs' to be 2, dimension 1 of 'lhs', but got 1}}
   %bad = ssa.union %a, %b
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>, !ssa.selection<1x1x5x4, key_block = 64, query_block = 16>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>,
+        !ssa.selection<1x1x5x4, key_block = 64, query_block = 16>
       -> !ssa.selection<1x2x5x7, key_block = 64, query_block = 16, sorted>
   return
 }
@@ -168,7 +183,8 @@ func.func @union_c2_in_between(%a: !ssa.selection<1x2x?x3, key_block = 64, query
     %b: !ssa.selection<1x2x5x4, key_block = 64, query_block = 16, sorted>) {
   // expected-error @below {{expected dimension 2 of 'output' to be 5, dimension 2 of 'rhs', but got 6}}
   %bad = ssa.union %a, %b
-      : !ssa.selection<1x2x?x3, key_block = 64, query_block = 16>, !ssa.selection<1x2x5x4, key_block = 64, query_block = 16, sorted>
+      : !ssa.selection<1x2x?x3, key_block = 64, query_block = 16>,
+        !ssa.selection<1x2x5x4, key_block = 64, query_block = 16, sorted>
       -> !ssa.selection<1x2x6x7, key_block = 64, query_block = 16, sorted>
   return
 }
@@ -180,7 +196,8 @@ func.func @union_c3(%a: !ssa.selection<1x2x5x3, key_block = 64, query_block = 16
     %b: !ssa.selection<1x2x5x4, key_block = 64, query_block = 16, sorted>) {
   // expected-error @below {{expected 'output' to be at least 7 wide, so that every union fits, but got 6}}
   %bad = ssa.union %a, %b
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>, !ssa.selection<1x2x5x4, key_block = 64, query_block = 16, sorted>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>,
+        !ssa.selection<1x2x5x4, key_block = 64, query_block = 16, sorted>
       -> !ssa.selection<1x2x5x6, key_block = 64, query_block = 16, sorted>
   return
 }
@@ -190,11 +207,13 @@ func.func @union_c3(%a: !ssa.selection<1x2x5x3, key_block = 64, query_block = 16
 // Unless they are the same value.
 func.func @union_c3_same(%a: !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>) {
   %0 = ssa.union %a, %a
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>, !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>,
+        !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>
       -> !ssa.selection<1x2x5x3, key_block = 64, query_block = 16, sorted>
   // expected-error @below {{expected 'output' to be at least 3 wide, so that every union fits, but got 2}}
   %bad = ssa.union %a, %a
-      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>, !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>
+      : !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>,
+        !ssa.selection<1x2x5x3, key_block = 64, query_block = 16>
       -> !ssa.selection<1x2x5x2, key_block = 64, query_block = 16, sorted>
   return
 }

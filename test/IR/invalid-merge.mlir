@@ -25,7 +25,8 @@ func.func @merge_i1_rank(%o: tensor<3x8x5xf32>, %l: tensor<3x8x5xf32>) {
 func.func @merge_i1_lse(%o: tensor<3x8x5x24xf32>, %l: tensor<3x8x5xf32>) {
   // expected-error @below {{expected 'lse of part 1' to be a 3D tensor of f32, but got 'tensor<3x8x5x24xf32>'}}
   %bad:2 = ssa.merge (%o, %l), (%o, %o)
-      : tensor<3x8x5x24xf32>, tensor<3x8x5xf32>, tensor<3x8x5x24xf32>, tensor<3x8x5x24xf32> -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
+      : tensor<3x8x5x24xf32>, tensor<3x8x5xf32>, tensor<3x8x5x24xf32>, tensor<3x8x5x24xf32>
+      -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
   return
 }
 
@@ -62,7 +63,8 @@ func.func @merge_c1() {
 // Half a pair.
 func.func @merge_c1_odd(%o: tensor<3x8x5x24xf32>) {
   // expected-error @below {{expected pairs of an output and its lse, at least one, but got 1 operands}}
-  %bad:2 = "ssa.merge"(%o) <{operandSegmentSizes = array<i32: 1, 0>}> : (tensor<3x8x5x24xf32>) -> (tensor<3x8x5x24xf32>, tensor<3x8x5xf32>)
+  %bad:2 = "ssa.merge"(%o) <{operandSegmentSizes = array<i32: 1, 0>}>
+      : (tensor<3x8x5x24xf32>) -> (tensor<3x8x5x24xf32>, tensor<3x8x5xf32>)
   return
 }
 
@@ -72,7 +74,8 @@ func.func @merge_c1_odd(%o: tensor<3x8x5x24xf32>) {
 func.func @merge_c2(%o: tensor<3x8x5x24xf32>, %l: tensor<3x8x5xf32>, %a: tensor<3x8x6x24xf32>, %b: tensor<3x8x6xf32>) {
   // expected-error @below {{expected dimension 2 of 'part 1' to be 5, dimension 2 of 'output', but got 6}}
   %bad:2 = ssa.merge (%o, %l), (%a, %b)
-      : tensor<3x8x5x24xf32>, tensor<3x8x5xf32>, tensor<3x8x6x24xf32>, tensor<3x8x6xf32> -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
+      : tensor<3x8x5x24xf32>, tensor<3x8x5xf32>, tensor<3x8x6x24xf32>, tensor<3x8x6xf32>
+      -> tensor<3x8x5x24xf32>, tensor<3x8x5xf32>
   return
 }
 
@@ -106,13 +109,16 @@ func.func @merge_c2_results(%o: tensor<3x8x?x24xf32>, %l: tensor<3x8x?xf32>) {
 // -----
 
 // Results say nothing, but parts contradict each other.
-func.func @merge_c2_in_between(%o: tensor<3x8x?x24xf32>, %l: tensor<3x8x5xf32>, %o1: tensor<3x8x5x24xf32>, %l1: tensor<3x8x?xf32>,
+func.func @merge_c2_in_between(%o: tensor<3x8x?x24xf32>, %l: tensor<3x8x5xf32>, %o1: tensor<3x8x5x24xf32>,
+    %l1: tensor<3x8x?xf32>,
     %a: tensor<3x8x6x24xf32>, %b: tensor<3x8x?xf32>) {
   %0:2 = ssa.merge (%o, %l), (%o1, %l1)
-      : tensor<3x8x?x24xf32>, tensor<3x8x5xf32>, tensor<3x8x5x24xf32>, tensor<3x8x?xf32> -> tensor<3x8x?x24xf32>, tensor<3x8x?xf32>
+      : tensor<3x8x?x24xf32>, tensor<3x8x5xf32>, tensor<3x8x5x24xf32>, tensor<3x8x?xf32>
+      -> tensor<3x8x?x24xf32>, tensor<3x8x?xf32>
   // expected-error @below {{expected dimension 2 of 'part 1' to be 5, dimension 2 of 'lse of part 0', but got 6}}
   %bad:2 = ssa.merge (%o, %l), (%a, %b)
-      : tensor<3x8x?x24xf32>, tensor<3x8x5xf32>, tensor<3x8x6x24xf32>, tensor<3x8x?xf32> -> tensor<3x8x?x24xf32>, tensor<3x8x?xf32>
+      : tensor<3x8x?x24xf32>, tensor<3x8x5xf32>, tensor<3x8x6x24xf32>, tensor<3x8x?xf32>
+      -> tensor<3x8x?x24xf32>, tensor<3x8x?xf32>
   return
 }
 
@@ -142,7 +148,8 @@ func.func @mix_i1(%o: tensor<3x8x5x24xf32>, %g: tensor<3x8x5xi1>) {
 // An output has rank 4.
 func.func @mix_i1_rank(%o: tensor<3x8x5x24xf32>, %g: tensor<3x8x5xf32>) {
   // expected-error @below {{expected 'part 1' to have rank 4, but got 3}}
-  %bad = ssa.mix (%o, %g), (%g, %g) : tensor<3x8x5x24xf32>, tensor<3x8x5xf32>, tensor<3x8x5xf32>, tensor<3x8x5xf32> -> tensor<3x8x5x24xf32>
+  %bad = ssa.mix (%o, %g), (%g, %g)
+      : tensor<3x8x5x24xf32>, tensor<3x8x5xf32>, tensor<3x8x5xf32>, tensor<3x8x5xf32> -> tensor<3x8x5x24xf32>
   return
 }
 

@@ -5,12 +5,15 @@
 
 // Lists of candidates are sorted.
 func.func @route_c9(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>,
-    %c: !ssa.selection<3x2x3x4, key_block = 8, query_block = 2, sorted>, %c1: !ssa.selection<3x2x3x4, key_block = 8, query_block = 2>) {
+    %c: !ssa.selection<3x2x3x4, key_block = 8, query_block = 2, sorted>,
+    %c1: !ssa.selection<3x2x3x4, key_block = 8, query_block = 2>) {
   %0 = ssa.route %q, %k within %c {reduce = sum}
-      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, !ssa.selection<3x2x3x4, key_block = 8, query_block = 2, sorted> -> tensor<3x2x5x32xf32>
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, !ssa.selection<3x2x3x4, key_block = 8, query_block = 2, sorted>
+      -> tensor<3x2x5x32xf32>
   // expected-error @below {{expected 'within' to be sorted; use 'ssa.sort'}}
   %bad = ssa.route %q, %k within %c1 {reduce = sum}
-      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, !ssa.selection<3x2x3x4, key_block = 8, query_block = 2> -> tensor<3x2x5x32xf32>
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, !ssa.selection<3x2x3x4, key_block = 8, query_block = 2>
+      -> tensor<3x2x5x32xf32>
   return
 }
 
@@ -21,7 +24,8 @@ func.func @route_c9_heads(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>,
     %c: !ssa.selection<3x1x3x4, key_block = 8, query_block = 2, sorted>) {
   // expected-error @below {{expected dimension 1 of 'within' to be 2, dimension 1 of 'scores', but got 1}}
   %bad = ssa.route %q, %k within %c {reduce = sum}
-      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, !ssa.selection<3x1x3x4, key_block = 8, query_block = 2, sorted> -> tensor<3x2x5x32xf32>
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, !ssa.selection<3x1x3x4, key_block = 8, query_block = 2, sorted>
+      -> tensor<3x2x5x32xf32>
   return
 }
 
@@ -32,7 +36,8 @@ func.func @route_c9_batch(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>,
     %c: !ssa.selection<1x2x3x4, key_block = 8, query_block = 2, sorted>) {
   // expected-error @below {{expected dimension 0 of 'within' to be 3, dimension 0 of 'query', but got 1}}
   %bad = ssa.route %q, %k within %c {reduce = sum}
-      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, !ssa.selection<1x2x3x4, key_block = 8, query_block = 2, sorted> -> tensor<3x2x5x32xf32>
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, !ssa.selection<1x2x3x4, key_block = 8, query_block = 2, sorted>
+      -> tensor<3x2x5x32xf32>
   return
 }
 
@@ -57,7 +62,8 @@ func.func @route_c9_query_block(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x6x48xf3
 // -----
 
 // Candidates are divided into whole blocks.
-func.func @route_c9_key_block(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x6x48xf32>, %n: tensor<3x2x23x48xf32>, %p: tensor<3x8x5x48xf32>,
+func.func @route_c9_key_block(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x6x48xf32>, %n: tensor<3x2x23x48xf32>,
+    %p: tensor<3x8x5x48xf32>,
     %c: !ssa.selection<3x2x3x4, key_block = 8, query_block = 2, sorted>,
     %c1: !ssa.selection<3x2x3x4, key_block = 6, query_block = 2, sorted>) {
   %0 = ssa.route %q, %k of %n for %p within %c {reduce = sum, query_block = 1, blocks = #ssa.blocks<4>}
@@ -75,7 +81,8 @@ func.func @route_c9_key_block(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x6x48xf32>
 // -----
 
 // Blocks that overlap do not divide them.
-func.func @route_c9_overlap(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x6x48xf32>, %n: tensor<3x2x23x48xf32>, %p: tensor<3x8x5x48xf32>,
+func.func @route_c9_overlap(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x6x48xf32>, %n: tensor<3x2x23x48xf32>,
+    %p: tensor<3x8x5x48xf32>,
     %c: !ssa.selection<3x2x3x4, key_block = 8, query_block = 2, sorted>) {
   // expected-error @below {{expected 'blocks' under 'within' not to overlap and to have no offset, but got #ssa.blocks<4, stride = 2>}}
   %bad = ssa.route %q, %k of %n for %p within %c {reduce = sum, query_block = 1, blocks = #ssa.blocks<4, stride = 2>}
@@ -88,7 +95,8 @@ func.func @route_c9_overlap(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x6x48xf32>, 
 // -----
 
 // Nor do shifted ones.
-func.func @route_c9_offset(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x6x48xf32>, %n: tensor<3x2x23x48xf32>, %p: tensor<3x8x5x48xf32>,
+func.func @route_c9_offset(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x6x48xf32>, %n: tensor<3x2x23x48xf32>,
+    %p: tensor<3x8x5x48xf32>,
     %c: !ssa.selection<3x2x3x4, key_block = 8, query_block = 2, sorted>) {
   // expected-error @below {{expected 'blocks' under 'within' not to overlap and to have no offset, but got #ssa.blocks<4, offset = -2>}}
   %bad = ssa.route %q, %k of %n for %p within %c {reduce = sum, query_block = 1, blocks = #ssa.blocks<4, offset = -2>}
@@ -105,7 +113,8 @@ func.func @route_c9_slots(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>,
     %c: !ssa.selection<3x2x3x4, key_block = 8, query_block = 2, sorted>) {
   // expected-error @below {{expected dimension 3 of 'scores' to be 32, the blocks of a list of 'within', but got 23}}
   %bad = ssa.route %q, %k within %c {reduce = sum}
-      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, !ssa.selection<3x2x3x4, key_block = 8, query_block = 2, sorted> -> tensor<3x2x5x23xf32>
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, !ssa.selection<3x2x3x4, key_block = 8, query_block = 2, sorted>
+      -> tensor<3x2x5x23xf32>
   return
 }
 
@@ -116,7 +125,8 @@ func.func @route_c9_many_slots(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf3
     %c: !ssa.selection<3x2x3x1024, key_block = 2097152, query_block = 2, sorted>) {
   // expected-error @below {{expected a list of 'within' to hold at most 2147483647 blocks, but got 2147483648}}
   %bad = ssa.route %q, %k within %c {reduce = sum}
-      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, !ssa.selection<3x2x3x1024, key_block = 2097152, query_block = 2, sorted>
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>,
+        !ssa.selection<3x2x3x1024, key_block = 2097152, query_block = 2, sorted>
       -> tensor<3x2x5x?xf32>
   return
 }
@@ -128,10 +138,12 @@ func.func @route_c9_lists(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>,
     %c: !ssa.selection<3x2x1x4, key_block = 8, query_block = 2, sorted>,
     %c1: !ssa.selection<3x2x2x4, key_block = 8, query_block = 2, sorted>) {
   %0 = ssa.route %q, %k within %c {reduce = sum}
-      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, !ssa.selection<3x2x1x4, key_block = 8, query_block = 2, sorted> -> tensor<3x2x5x32xf32>
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, !ssa.selection<3x2x1x4, key_block = 8, query_block = 2, sorted>
+      -> tensor<3x2x5x32xf32>
   // expected-error @below {{expected dimension 2 of 'within' to be 3, the lists for the rows of 'scores', but got 2}}
   %bad = ssa.route %q, %k within %c1 {reduce = sum}
-      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, !ssa.selection<3x2x2x4, key_block = 8, query_block = 2, sorted> -> tensor<3x2x5x32xf32>
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, !ssa.selection<3x2x2x4, key_block = 8, query_block = 2, sorted>
+      -> tensor<3x2x5x32xf32>
   return
 }
 

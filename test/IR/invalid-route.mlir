@@ -24,7 +24,8 @@ func.func @route_i2(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xi8>) {
 // Maxima have rank 4.
 func.func @route_i3(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %m: tensor<2x23x48xf32>) {
   // expected-error @below {{operand #2 must be 4D tensor of}}
-  %bad = ssa.route bound %q, %k, %m : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<2x23x48xf32> -> tensor<3x8x5x23xf32>
+  %bad = ssa.route bound %q, %k, %m
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<2x23x48xf32> -> tensor<3x8x5x23xf32>
   return
 }
 
@@ -51,7 +52,8 @@ func.func @route_i5(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %n: ten
 // Weights are f32, one per row.
 func.func @route_i6(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %w: tensor<3x8x5xbf16>) {
   // expected-error @below {{operand #2 must be 3D tensor of 32-bit float values}}
-  %bad = ssa.route %q, %k weights %w : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x8x5xbf16> -> tensor<3x8x5x23xf32>
+  %bad = ssa.route %q, %k weights %w
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x8x5xbf16> -> tensor<3x8x5x23xf32>
   return
 }
 
@@ -60,7 +62,8 @@ func.func @route_i6(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %w: ten
 // So are scales.
 func.func @route_i7(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %w: tensor<3x2x23x1xf32>) {
   // expected-error @below {{operand #2 must be 3D tensor of 32-bit float values}}
-  %bad = ssa.route %q, %k scales %w : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x1xf32> -> tensor<3x8x5x23xf32>
+  %bad = ssa.route %q, %k scales %w
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x1xf32> -> tensor<3x8x5x23xf32>
   return
 }
 
@@ -69,7 +72,8 @@ func.func @route_i7(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %w: ten
 // A list in memory is no selection yet.
 func.func @route_i8(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %c: tensor<3x8x5x23xi32>) {
   // expected-error @below {{operand #2 must be selection (of an i32 tensor 'ssa.from_indices' makes one)}}
-  %bad = ssa.route %q, %k within %c : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x8x5x23xi32> -> tensor<3x8x5x23xf32>
+  %bad = ssa.route %q, %k within %c
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x8x5x23xi32> -> tensor<3x8x5x23xf32>
   return
 }
 
@@ -117,9 +121,11 @@ func.func @route_c2_batch(%q: tensor<3x8x5x48xf32>, %k: tensor<?x2x23x48xf32>, %
 // Batches of shapes count too; their heads and dims do not.
 func.func @route_c2_batch_of_tokens(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %n: tensor<3x1x23x1xf32>,
     %n1: tensor<1x2x23x48xf32>) {
-  %0 = ssa.route %q, %k of %n : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x1x23x1xf32> -> tensor<3x8x5x23xf32>
+  %0 = ssa.route %q, %k of %n
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x1x23x1xf32> -> tensor<3x8x5x23xf32>
   // expected-error @below {{expected dimension 0 of 'tokens' to be 3, dimension 0 of 'query', but got 1}}
-  %bad = ssa.route %q, %k of %n1 : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<1x2x23x48xf32> -> tensor<3x8x5x23xf32>
+  %bad = ssa.route %q, %k of %n1
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<1x2x23x48xf32> -> tensor<3x8x5x23xf32>
   return
 }
 
@@ -128,7 +134,8 @@ func.func @route_c2_batch_of_tokens(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x
 // Queries and keys say nothing of the batch, but others contradict each other.
 func.func @route_c2_batch_in_between(%q: tensor<?x8x5x48xf32>, %k: tensor<?x2x23x48xf32>, %w: tensor<3x8x5xf32>) {
   // expected-error @below {{expected dimension 0 of 'scores' to be 3, dimension 0 of 'weights', but got 2}}
-  %bad = ssa.route %q, %k weights %w : tensor<?x8x5x48xf32>, tensor<?x2x23x48xf32>, tensor<3x8x5xf32> -> tensor<2x8x5x23xf32>
+  %bad = ssa.route %q, %k weights %w
+      : tensor<?x8x5x48xf32>, tensor<?x2x23x48xf32>, tensor<3x8x5xf32> -> tensor<2x8x5x23xf32>
   return
 }
 
@@ -136,7 +143,8 @@ func.func @route_c2_batch_in_between(%q: tensor<?x8x5x48xf32>, %k: tensor<?x2x23
 
 // A bound is made of minima and maxima.
 func.func @route_c3(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %m: tensor<3x2x23x48xf32>) {
-  %0 = ssa.route bound %q, %k, %m : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x48xf32> -> tensor<3x8x5x23xf32>
+  %0 = ssa.route bound %q, %k, %m
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x48xf32> -> tensor<3x8x5x23xf32>
   // expected-error @below {{expected two operands after 'query' with 'bound', the minima and the maxima}}
   %bad = ssa.route bound %q, %k : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32> -> tensor<3x8x5x23xf32>
   return
@@ -147,7 +155,8 @@ func.func @route_c3(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %m: ten
 // Without it there is one.
 func.func @route_c3_without(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %m: tensor<3x2x23x48xf32>) {
   // expected-error @below {{expected one operand after 'query'; two need 'bound'}}
-  %bad = ssa.route %q, %k, %m : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x48xf32> -> tensor<3x8x5x23xf32>
+  %bad = ssa.route %q, %k, %m
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x48xf32> -> tensor<3x8x5x23xf32>
   return
 }
 
@@ -156,7 +165,8 @@ func.func @route_c3_without(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>,
 // A maximum too few.
 func.func @route_c3_rows(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %m: tensor<3x2x22x48xf32>) {
   // expected-error @below {{expected dimension 2 of 'key_max' to be 23, dimension 2 of 'key', but got 22}}
-  %bad = ssa.route bound %q, %k, %m : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x22x48xf32> -> tensor<3x8x5x23xf32>
+  %bad = ssa.route bound %q, %k, %m
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x22x48xf32> -> tensor<3x8x5x23xf32>
   return
 }
 
@@ -165,7 +175,8 @@ func.func @route_c3_rows(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %m
 // Maxima of other heads.
 func.func @route_c3_heads(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %m: tensor<3x1x23x48xf32>) {
   // expected-error @below {{expected dimension 1 of 'key_max' to be 2, dimension 1 of 'key', but got 1}}
-  %bad = ssa.route bound %q, %k, %m : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x1x23x48xf32> -> tensor<3x8x5x23xf32>
+  %bad = ssa.route bound %q, %k, %m
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x1x23x48xf32> -> tensor<3x8x5x23xf32>
   return
 }
 
@@ -174,7 +185,8 @@ func.func @route_c3_heads(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %
 // Maxima of another head dim.
 func.func @route_c3_dim(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %m: tensor<3x2x23x40xf32>) {
   // expected-error @below {{expected dimension 3 of 'key_max' to be 48, dimension 3 of 'query', but got 40}}
-  %bad = ssa.route bound %q, %k, %m : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x40xf32> -> tensor<3x8x5x23xf32>
+  %bad = ssa.route bound %q, %k, %m
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x23x40xf32> -> tensor<3x8x5x23xf32>
   return
 }
 
@@ -183,7 +195,8 @@ func.func @route_c3_dim(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %m:
 // Weights belong to rows of queries.
 func.func @route_c4(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %w: tensor<3x8x23xf32>) {
   // expected-error @below {{expected dimension 2 of 'weights' to be 5, dimension 2 of 'query', but got 23}}
-  %bad = ssa.route %q, %k weights %w : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x8x23xf32> -> tensor<3x8x5x23xf32>
+  %bad = ssa.route %q, %k weights %w
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x8x23xf32> -> tensor<3x8x5x23xf32>
   return
 }
 
@@ -192,7 +205,8 @@ func.func @route_c4(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %w: ten
 // And to their heads.
 func.func @route_c4_heads(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %w: tensor<3x2x5xf32>) {
   // expected-error @below {{expected dimension 1 of 'weights' to be 8, dimension 1 of 'query', but got 2}}
-  %bad = ssa.route %q, %k weights %w : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x5xf32> -> tensor<3x8x5x23xf32>
+  %bad = ssa.route %q, %k weights %w
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x5xf32> -> tensor<3x8x5x23xf32>
   return
 }
 
@@ -201,7 +215,8 @@ func.func @route_c4_heads(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %
 // Scales belong to rows of keys.
 func.func @route_c4_scales(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %w: tensor<3x2x5xf32>) {
   // expected-error @below {{expected dimension 2 of 'scales' to be 23, dimension 2 of 'key', but got 5}}
-  %bad = ssa.route %q, %k scales %w : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x5xf32> -> tensor<3x8x5x23xf32>
+  %bad = ssa.route %q, %k scales %w
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x2x5xf32> -> tensor<3x8x5x23xf32>
   return
 }
 
@@ -210,7 +225,8 @@ func.func @route_c4_scales(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, 
 // And to their heads.
 func.func @route_c4_scales_heads(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %w: tensor<3x8x23xf32>) {
   // expected-error @below {{expected dimension 1 of 'scales' to be 2, dimension 1 of 'key', but got 8}}
-  %bad = ssa.route %q, %k scales %w : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x8x23xf32> -> tensor<3x8x5x23xf32>
+  %bad = ssa.route %q, %k scales %w
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x8x23xf32> -> tensor<3x8x5x23xf32>
   return
 }
 
@@ -218,7 +234,8 @@ func.func @route_c4_scales_heads(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48x
 
 // Blocks of no queries.
 func.func @route_c5(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %n: tensor<3x8x5x48xf32>) {
-  %0 = ssa.route %q, %k for %n {query_block = 1} : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x8x5x48xf32> -> tensor<3x8x5x23xf32>
+  %0 = ssa.route %q, %k for %n {query_block = 1}
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x8x5x48xf32> -> tensor<3x8x5x23xf32>
   // expected-error @below {{expected 'query_block' to be in 1 .. 2147483647, but got 0}}
   %bad = ssa.route %q, %k for %n {query_block = 0}
       : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x8x5x48xf32> -> tensor<3x8x5x23xf32>
@@ -238,7 +255,8 @@ func.func @route_c5_negative(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>
 // -----
 
 // Of more queries than there can be.
-func.func @route_c5_large(%q: tensor<3x8x1x48xf32>, %k: tensor<3x2x23x48xf32>, %n: tensor<3x8x5x48xf32>, %q1: tensor<3x8x5x48xf32>) {
+func.func @route_c5_large(%q: tensor<3x8x1x48xf32>, %k: tensor<3x2x23x48xf32>, %n: tensor<3x8x5x48xf32>,
+    %q1: tensor<3x8x5x48xf32>) {
   %0 = ssa.route %q, %k for %n {query_block = 2147483647}
       : tensor<3x8x1x48xf32>, tensor<3x2x23x48xf32>, tensor<3x8x5x48xf32> -> tensor<3x8x1x23xf32>
   // expected-error @below {{expected 'query_block' to be in 1 .. 2147483647, but got 9223372036854775807}}
@@ -260,7 +278,8 @@ func.func @route_c5_queries(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>)
 // -----
 
 // 21 queries make 6 blocks of 4; 17 make 5.
-func.func @route_c5_rows(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %n: tensor<3x8x17x48xf32>, %n1: tensor<3x8x21x48xf32>) {
+func.func @route_c5_rows(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %n: tensor<3x8x17x48xf32>,
+    %n1: tensor<3x8x21x48xf32>) {
   %0 = ssa.route %q, %k for %n {query_block = 4}
       : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x8x17x48xf32> -> tensor<3x8x5x23xf32>
   // expected-error @below {{expected dimension 2 of 'query' to be 6, the query blocks of 'queries', but got 5}}
@@ -274,7 +293,8 @@ func.func @route_c5_rows(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %n
 // Without blocks a row is a query.
 func.func @route_c5_single(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>, %n: tensor<3x8x7x48xf32>) {
   // expected-error @below {{expected dimension 2 of 'query' to be 7, the query blocks of 'queries', but got 5}}
-  %bad = ssa.route %q, %k for %n : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x8x7x48xf32> -> tensor<3x8x5x23xf32>
+  %bad = ssa.route %q, %k for %n
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32>, tensor<3x8x7x48xf32> -> tensor<3x8x5x23xf32>
   return
 }
 
@@ -304,7 +324,8 @@ func.func @route_c6_region(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x6x48xf32>) {
 // -----
 
 // 23 tokens make 6 blocks; there may be fewer summaries, not more.
-func.func @route_c6_rows(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x5x48xf32>, %n: tensor<3x2x23x48xf32>, %k1: tensor<3x2x7x48xf32>) {
+func.func @route_c6_rows(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x5x48xf32>, %n: tensor<3x2x23x48xf32>,
+    %k1: tensor<3x2x7x48xf32>) {
   %0 = ssa.route %q, %k of %n {blocks = #ssa.blocks<4>, mask = #ssa.mask<causal>}
       : tensor<3x8x5x48xf32>, tensor<3x2x5x48xf32>, tensor<3x2x23x48xf32> -> tensor<3x8x5x5xf32>
   // expected-error @below {{expected dimension 2 of 'key' to be at most 6, the number of blocks of 'tokens', but got 7}}
@@ -316,10 +337,13 @@ func.func @route_c6_rows(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x5x48xf32>, %n:
 // -----
 
 // The same for single tokens.
-func.func @route_c6_tokens(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x22x48xf32>, %n: tensor<3x2x23x48xf32>, %k1: tensor<3x2x24x48xf32>) {
-  %0 = ssa.route %q, %k of %n : tensor<3x8x5x48xf32>, tensor<3x2x22x48xf32>, tensor<3x2x23x48xf32> -> tensor<3x8x5x22xf32>
+func.func @route_c6_tokens(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x22x48xf32>, %n: tensor<3x2x23x48xf32>,
+    %k1: tensor<3x2x24x48xf32>) {
+  %0 = ssa.route %q, %k of %n
+      : tensor<3x8x5x48xf32>, tensor<3x2x22x48xf32>, tensor<3x2x23x48xf32> -> tensor<3x8x5x22xf32>
   // expected-error @below {{expected dimension 2 of 'key' to be at most 23, the number of blocks of 'tokens', but got 24}}
-  %bad = ssa.route %q, %k1 of %n : tensor<3x8x5x48xf32>, tensor<3x2x24x48xf32>, tensor<3x2x23x48xf32> -> tensor<3x8x5x24xf32>
+  %bad = ssa.route %q, %k1 of %n
+      : tensor<3x8x5x48xf32>, tensor<3x2x24x48xf32>, tensor<3x2x23x48xf32> -> tensor<3x8x5x24xf32>
   return
 }
 
@@ -328,7 +352,8 @@ func.func @route_c6_tokens(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x22x48xf32>, 
 // The number of rows is known from the scores only.
 func.func @route_c6_by_scores(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x?x48xf32>, %n: tensor<3x2x23x48xf32>) {
   // expected-error @below {{expected dimension 3 of 'scores' to be at most 23, the number of blocks of 'tokens', but got 24}}
-  %bad = ssa.route %q, %k of %n : tensor<3x8x5x48xf32>, tensor<3x2x?x48xf32>, tensor<3x2x23x48xf32> -> tensor<3x8x5x24xf32>
+  %bad = ssa.route %q, %k of %n
+      : tensor<3x8x5x48xf32>, tensor<3x2x?x48xf32>, tensor<3x2x23x48xf32> -> tensor<3x8x5x24xf32>
   return
 }
 
@@ -337,7 +362,8 @@ func.func @route_c6_by_scores(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x?x48xf32>
 // A scale that makes every score NaN.
 func.func @route_c7(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>) {
   // expected-error @below {{expected 'scale' to be a finite f32, but got nan}}
-  %bad = ssa.route %q, %k {scale = 0x7FF8000000000000 : f64} : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32> -> tensor<3x8x5x23xf32>
+  %bad = ssa.route %q, %k {scale = 0x7FF8000000000000 : f64}
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32> -> tensor<3x8x5x23xf32>
   return
 }
 
@@ -347,7 +373,8 @@ func.func @route_c7(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>) {
 func.func @route_c7_infinite(%q: tensor<3x8x5x48xf32>, %k: tensor<3x2x23x48xf32>) {
   %0 = ssa.route %q, %k {scale = 0.0} : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32> -> tensor<3x8x5x23xf32>
   // expected-error @below {{expected 'scale' to be a finite f32, but got inf}}
-  %bad = ssa.route %q, %k {scale = 0x7FF0000000000000 : f64} : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32> -> tensor<3x8x5x23xf32>
+  %bad = ssa.route %q, %k {scale = 0x7FF0000000000000 : f64}
+      : tensor<3x8x5x48xf32>, tensor<3x2x23x48xf32> -> tensor<3x8x5x23xf32>
   return
 }
 

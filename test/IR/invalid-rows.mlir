@@ -40,7 +40,8 @@ func.func @project_i2(%x: tensor<3x8x5x48xf32>, %w: tensor<48x16xf32>) {
 // -----
 
 // 3 heads and 8; 1 and 8 will do.
-func.func @project_c1(%x: tensor<3x1x5x48xf32>, %w: tensor<8x48x16xf32>, %x1: tensor<3x8x5x48xf32>, %w1: tensor<3x48x16xf32>) {
+func.func @project_c1(%x: tensor<3x1x5x48xf32>, %w: tensor<8x48x16xf32>, %x1: tensor<3x8x5x48xf32>,
+    %w1: tensor<3x48x16xf32>) {
   %0 = ssa.project %x, %w : tensor<3x1x5x48xf32>, tensor<8x48x16xf32> -> tensor<3x8x5x16xf32>
   // expected-error @below {{expected 'input' and 'weight' to have the same number of heads or one of them a single one, but got 8 and 3}}
   %bad = ssa.project %x1, %w1 : tensor<3x8x5x48xf32>, tensor<3x48x16xf32> -> tensor<3x8x5x16xf32>
@@ -59,7 +60,8 @@ func.func @project_c2(%x: tensor<3x8x5x48xf32>, %w: tensor<8x40x16xf32>) {
 // -----
 
 // Wider than any model.
-func.func @project_c3(%x: tensor<3x8x5x16384xf32>, %w: tensor<8x16384x16xf32>, %x1: tensor<3x8x5x16385xf32>, %w1: tensor<8x16385x16xf32>) {
+func.func @project_c3(%x: tensor<3x8x5x16384xf32>, %w: tensor<8x16384x16xf32>, %x1: tensor<3x8x5x16385xf32>,
+    %w1: tensor<8x16385x16xf32>) {
   %0 = ssa.project %x, %w : tensor<3x8x5x16384xf32>, tensor<8x16384x16xf32> -> tensor<3x8x5x16xf32>
   // expected-error @below {{expected dimension 3 of 'input' to be at most 16384, the widest head dim, but got 16385}}
   %bad = ssa.project %x1, %w1 : tensor<3x8x5x16385xf32>, tensor<8x16385x16xf32> -> tensor<3x8x5x16xf32>
@@ -117,7 +119,8 @@ func.func @pool_i1(%k: tensor<2x23x16xf32>) {
 // Scales are f32, one per row.
 func.func @pool_i2(%k: tensor<3x2x23x16xf32>, %s: tensor<3x2x23xbf16>) {
   // expected-error @below {{operand #1 must be 3D tensor of 32-bit float values}}
-  %bad = ssa.pool mean %k scales %s {blocks = #ssa.blocks<4>} : tensor<3x2x23x16xf32>, tensor<3x2x23xbf16> -> tensor<3x2x6x16xf32>
+  %bad = ssa.pool mean %k scales %s {blocks = #ssa.blocks<4>}
+      : tensor<3x2x23x16xf32>, tensor<3x2x23xbf16> -> tensor<3x2x6x16xf32>
   return
 }
 
@@ -125,9 +128,11 @@ func.func @pool_i2(%k: tensor<3x2x23x16xf32>, %s: tensor<3x2x23xbf16>) {
 
 // A scale too few.
 func.func @pool_c1(%k: tensor<3x2x23x16xf32>, %s: tensor<3x2x?xf32>, %s1: tensor<3x2x22xf32>) {
-  %0 = ssa.pool mean %k scales %s {blocks = #ssa.blocks<4>} : tensor<3x2x23x16xf32>, tensor<3x2x?xf32> -> tensor<3x2x6x16xf32>
+  %0 = ssa.pool mean %k scales %s {blocks = #ssa.blocks<4>}
+      : tensor<3x2x23x16xf32>, tensor<3x2x?xf32> -> tensor<3x2x6x16xf32>
   // expected-error @below {{expected dimension 2 of 'scales' to be 23, dimension 2 of 'input', but got 22}}
-  %bad = ssa.pool mean %k scales %s1 {blocks = #ssa.blocks<4>} : tensor<3x2x23x16xf32>, tensor<3x2x22xf32> -> tensor<3x2x6x16xf32>
+  %bad = ssa.pool mean %k scales %s1 {blocks = #ssa.blocks<4>}
+      : tensor<3x2x23x16xf32>, tensor<3x2x22xf32> -> tensor<3x2x6x16xf32>
   return
 }
 
@@ -136,7 +141,8 @@ func.func @pool_c1(%k: tensor<3x2x23x16xf32>, %s: tensor<3x2x?xf32>, %s1: tensor
 // Scales of other heads.
 func.func @pool_c1_heads(%k: tensor<3x2x23x16xf32>, %s: tensor<3x1x23xf32>) {
   // expected-error @below {{expected dimension 1 of 'scales' to be 2, dimension 1 of 'input', but got 1}}
-  %bad = ssa.pool mean %k scales %s {blocks = #ssa.blocks<4>} : tensor<3x2x23x16xf32>, tensor<3x1x23xf32> -> tensor<3x2x6x16xf32>
+  %bad = ssa.pool mean %k scales %s {blocks = #ssa.blocks<4>}
+      : tensor<3x2x23x16xf32>, tensor<3x1x23xf32> -> tensor<3x2x6x16xf32>
   return
 }
 
@@ -145,7 +151,8 @@ func.func @pool_c1_heads(%k: tensor<3x2x23x16xf32>, %s: tensor<3x1x23xf32>) {
 // Scales of another batch.
 func.func @pool_c1_batch(%k: tensor<3x2x23x16xf32>, %s: tensor<1x2x23xf32>) {
   // expected-error @below {{expected dimension 0 of 'scales' to be 3, dimension 0 of 'input', but got 1}}
-  %bad = ssa.pool mean %k scales %s {blocks = #ssa.blocks<4>} : tensor<3x2x23x16xf32>, tensor<1x2x23xf32> -> tensor<3x2x6x16xf32>
+  %bad = ssa.pool mean %k scales %s {blocks = #ssa.blocks<4>}
+      : tensor<3x2x23x16xf32>, tensor<1x2x23xf32> -> tensor<3x2x6x16xf32>
   return
 }
 
@@ -194,7 +201,8 @@ func.func @pool_c2_shifted(%k: tensor<3x2x23x16xf32>) {
 // The number of rows is known from the scales only.
 func.func @pool_c2_by_scales(%k: tensor<3x2x?x16xf32>, %s: tensor<3x2x23xf32>) {
   // expected-error @below {{expected dimension 2 of 'output' to be 6, the number of blocks, but got 5}}
-  %bad = ssa.pool mean %k scales %s {blocks = #ssa.blocks<4>} : tensor<3x2x?x16xf32>, tensor<3x2x23xf32> -> tensor<3x2x5x16xf32>
+  %bad = ssa.pool mean %k scales %s {blocks = #ssa.blocks<4>}
+      : tensor<3x2x?x16xf32>, tensor<3x2x23xf32> -> tensor<3x2x5x16xf32>
   return
 }
 
@@ -399,7 +407,8 @@ func.func @rebin_c6(%s: tensor<1x2x10x3xf32>, %k: tensor<1x2x269x48xf32>, %s1: t
 // Rows have rank 4.
 func.func @gather_i1(%k: tensor<1x2x5x12x48xf32>, %a: !ssa.selection<1x2x5x3, key_block = 4>) {
   // expected-error @below {{operand #0 must be 4D tensor of}}
-  %bad = ssa.gather %k at %a : tensor<1x2x5x12x48xf32>, !ssa.selection<1x2x5x3, key_block = 4> -> tensor<1x2x5x12x48xf32>
+  %bad = ssa.gather %k at %a
+      : tensor<1x2x5x12x48xf32>, !ssa.selection<1x2x5x3, key_block = 4> -> tensor<1x2x5x12x48xf32>
   return
 }
 
@@ -415,7 +424,8 @@ func.func @gather_i2(%k: tensor<1x2x23x48xf32>, %a: tensor<1x2x5x3xi32>) {
 // -----
 
 // 2 heads and 3 lists; 2 and 6 will do.
-func.func @gather_c1(%k: tensor<1x2x23x48xf32>, %a: !ssa.selection<1x6x5x3, key_block = 4>, %a1: !ssa.selection<1x3x5x3, key_block = 4>) {
+func.func @gather_c1(%k: tensor<1x2x23x48xf32>, %a: !ssa.selection<1x6x5x3, key_block = 4>,
+    %a1: !ssa.selection<1x3x5x3, key_block = 4>) {
   %0 = ssa.gather %k at %a : tensor<1x2x23x48xf32>, !ssa.selection<1x6x5x3, key_block = 4> -> tensor<1x6x5x12x48xf32>
   // expected-error @below {{expected the 2 heads of 'input' and the 3 selection heads to divide one another}}
   %bad = ssa.gather %k at %a1 : tensor<1x2x23x48xf32>, !ssa.selection<1x3x5x3, key_block = 4> -> tensor<1x3x5x12x48xf32>
@@ -464,7 +474,8 @@ func.func @gather_c3_rows(%k: tensor<1x2x23x48xf32>, %a: !ssa.selection<1x2x5x3,
 // 1.
 func.func @gather_c3_overflow(%k: tensor<1x2x23x48xf32>, %a: !ssa.selection<1x2x5x2147483647, key_block = 2147483647>) {
   // expected-error @below {{expected dimension 3 of 'output' to be 4611686014132420609, the rows of a list, but got 1}}
-  %bad = ssa.gather %k at %a : tensor<1x2x23x48xf32>, !ssa.selection<1x2x5x2147483647, key_block = 2147483647> -> tensor<1x2x5x1x48xf32>
+  %bad = ssa.gather %k at %a
+      : tensor<1x2x23x48xf32>, !ssa.selection<1x2x5x2147483647, key_block = 2147483647> -> tensor<1x2x5x1x48xf32>
   return
 }
 

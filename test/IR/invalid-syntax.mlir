@@ -97,7 +97,8 @@ func.func @comma_missing(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x23x48xf32>) {
 // Between entries of the dictionary.
 func.func @entry_comma_missing(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x23x48xf32>) {
   // expected-error @below {{expected '}'}}
-  %bad = ssa.route %q, %k {scale = 0.5 reduce = max} : tensor<1x8x5x48xf32>, tensor<1x2x23x48xf32> -> tensor<1x8x5x23xf32>
+  %bad = ssa.route %q, %k {scale = 0.5 reduce = max}
+      : tensor<1x8x5x48xf32>, tensor<1x2x23x48xf32> -> tensor<1x8x5x23xf32>
   return
 }
 
@@ -134,7 +135,8 @@ func.func @entry_without_value(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x23x48xf3
 // An attribute that is given twice.
 func.func @entry_twice(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x23x48xf32>) {
   // expected-error @below {{'scale' is given twice}}
-  %bad = ssa.route %q, %k {scale = 0.5, scale = 0.5} : tensor<1x8x5x48xf32>, tensor<1x2x23x48xf32> -> tensor<1x8x5x23xf32>
+  %bad = ssa.route %q, %k {scale = 0.5, scale = 0.5}
+      : tensor<1x8x5x48xf32>, tensor<1x2x23x48xf32> -> tensor<1x8x5x23xf32>
   return
 }
 
@@ -152,7 +154,8 @@ func.func @entry_elsewhere(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x23x48xf32>) 
 // So does the kind of `pool`.
 func.func @entry_elsewhere_kind(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x23x48xf32>) {
   // expected-error @below {{'kind' does not stand in the dictionary}}
-  %bad = ssa.pool mean %k {kind = #ssa<pool_kind max>, blocks = #ssa.blocks<23>} : tensor<1x2x23x48xf32> -> tensor<1x2x1x48xf32>
+  %bad = ssa.pool mean %k {kind = #ssa<pool_kind max>, blocks = #ssa.blocks<23>}
+      : tensor<1x2x23x48xf32> -> tensor<1x2x1x48xf32>
   return
 }
 
@@ -281,7 +284,8 @@ func.func @blocks_number(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x23x48xf32>) {
 // So are the two of `rebin`.
 func.func @from_number(%s: tensor<1x2x5x23xf32>, %k: tensor<1x2x23x48xf32>) {
   // expected-error @below {{expected 'from' to be '#ssa.blocks<..>', but got '1'}}
-  %bad = ssa.rebin sum %s of %k {from = 1, to = #ssa.blocks<1>} : tensor<1x2x5x23xf32>, tensor<1x2x23x48xf32> -> tensor<1x2x5x23xf32>
+  %bad = ssa.rebin sum %s of %k {from = 1, to = #ssa.blocks<1>}
+      : tensor<1x2x5x23xf32>, tensor<1x2x23x48xf32> -> tensor<1x2x5x23xf32>
   return
 }
 
@@ -290,7 +294,8 @@ func.func @from_number(%s: tensor<1x2x5x23xf32>, %k: tensor<1x2x23x48xf32>) {
 // The other one.
 func.func @to_number(%s: tensor<1x2x5x23xf32>, %k: tensor<1x2x23x48xf32>) {
   // expected-error @below {{expected 'to' to be '#ssa.blocks<..>', but got '1'}}
-  %bad = ssa.rebin sum %s of %k {from = #ssa.blocks<1>, to = 1} : tensor<1x2x5x23xf32>, tensor<1x2x23x48xf32> -> tensor<1x2x5x23xf32>
+  %bad = ssa.rebin sum %s of %k {from = #ssa.blocks<1>, to = 1}
+      : tensor<1x2x5x23xf32>, tensor<1x2x23x48xf32> -> tensor<1x2x5x23xf32>
   return
 }
 
@@ -344,7 +349,8 @@ func.func @pool_blocks(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x23x48xf32>) {
 // A misspelt clause.
 func.func @pool_clause(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x23x48xf32>) {
   // expected-error @below {{expected ':' or, in this order, 'scales', {..}, but got 'scale'}}
-  %bad = ssa.pool mean %k scale %k {blocks = #ssa.blocks<23>} : tensor<1x2x23x48xf32>, tensor<1x2x23x48xf32> -> tensor<1x2x1x48xf32>
+  %bad = ssa.pool mean %k scale %k {blocks = #ssa.blocks<23>}
+      : tensor<1x2x23x48xf32>, tensor<1x2x23x48xf32> -> tensor<1x2x1x48xf32>
   return
 }
 
@@ -384,7 +390,8 @@ func.func @rebin_clause(%s: tensor<1x2x5x23xf32>, %k: tensor<1x2x23x48xf32>) {
 func.func @attend_clause(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x23x48xf32>, %a: !ssa.selection<1x2x5x3>) {
   // expected-error @below {{expected ':' or, in this order, 'of', 'at', {..}, 'score', but got 'of'}}
   %bad:2 = ssa.sparse_attend %q, %k, %k at %a of %k
-      : tensor<1x8x5x48xf32>, tensor<1x2x23x48xf32>, tensor<1x2x23x48xf32>, !ssa.selection<1x2x5x3>, tensor<1x2x23x48xf32>
+      : tensor<1x8x5x48xf32>, tensor<1x2x23x48xf32>, tensor<1x2x23x48xf32>, !ssa.selection<1x2x5x3>,
+        tensor<1x2x23x48xf32>
       -> tensor<1x8x5x48xf32>, tensor<1x8x5xf32>
   return
 }
@@ -404,7 +411,8 @@ func.func @attend_at_nothing(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x23x48xf32>
 // A misspelt clause.
 func.func @merge_clause(%o: tensor<1x8x5x48xf32>, %l: tensor<1x8x5xf32>, %s: tensor<8xf32>) {
   // expected-error @below {{expected ':' or, in this order, 'sink_logits', {..}, but got 'sinks'}}
-  %bad:2 = ssa.merge (%o, %l) sinks %s : tensor<1x8x5x48xf32>, tensor<1x8x5xf32>, tensor<8xf32> -> tensor<1x8x5x48xf32>, tensor<1x8x5xf32>
+  %bad:2 = ssa.merge (%o, %l) sinks %s
+      : tensor<1x8x5x48xf32>, tensor<1x8x5xf32>, tensor<8xf32> -> tensor<1x8x5x48xf32>, tensor<1x8x5xf32>
   return
 }
 
@@ -442,7 +450,8 @@ func.func @score_arguments(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x23x48xf32>) 
   %0 = ssa.route %q, %k score (%x, %w, %b, %h, %p, %j) { ssa.yield %x : f32 }
       : tensor<1x8x5x48xf32>, tensor<1x2x23x48xf32> -> tensor<1x8x5x23xf32>
   // expected-error @below {{expected 6 arguments of the score region, (x, w, b, h, p, j), but got 2}}
-  %bad = ssa.route %q, %k score (%x, %w) { ssa.yield %x : f32 } : tensor<1x8x5x48xf32>, tensor<1x2x23x48xf32> -> tensor<1x8x5x23xf32>
+  %bad = ssa.route %q, %k score (%x, %w) { ssa.yield %x : f32 }
+      : tensor<1x8x5x48xf32>, tensor<1x2x23x48xf32> -> tensor<1x8x5x23xf32>
   return
 }
 
@@ -471,7 +480,8 @@ func.func @score_argument_types(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x23x48xf
 // Their names are not.
 func.func @score_without_arguments(%q: tensor<1x8x5x48xf32>, %k: tensor<1x2x23x48xf32>) {
   // expected-error @below {{expected '(' before the score region}}
-  %bad = ssa.route %q, %k score { ssa.yield %x : f32 } : tensor<1x8x5x48xf32>, tensor<1x2x23x48xf32> -> tensor<1x8x5x23xf32>
+  %bad = ssa.route %q, %k score { ssa.yield %x : f32 }
+      : tensor<1x8x5x48xf32>, tensor<1x2x23x48xf32> -> tensor<1x8x5x23xf32>
   return
 }
 

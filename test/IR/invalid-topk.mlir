@@ -6,7 +6,8 @@
 // Scores are f32.
 func.func @topk_i1(%s: tensor<1x2x5x9xbf16>, %k: tensor<1x2x9x48xf32>) {
   // expected-error @below {{operand #0 must be 4D tensor of 32-bit float values}}
-  %bad = ssa.topk %s of %k : tensor<1x2x5x9xbf16>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
+  %bad = ssa.topk %s of %k
+      : tensor<1x2x5x9xbf16>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
   return
 }
 
@@ -44,9 +45,11 @@ func.func @topk_i4(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>, %c: tensor
 // How many queries 5 rows stand for is not known: 17 .. 20.
 func.func @topk_c1(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>, %q: tensor<1x8x17x48xf32>) {
   %0 = ssa.topk %s of %k for %q
-      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32>, tensor<1x8x17x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, query_block = 4, sorted>
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32>, tensor<1x8x17x48xf32>
+      -> !ssa.selection<1x2x5x3, key_block = 1, query_block = 4, sorted>
   // expected-error @below {{expected 'for' with the queries that the rows of 'scores' stand for, as 'query_block' is 4}}
-  %bad = ssa.topk %s of %k : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, query_block = 4, sorted>
+  %bad = ssa.topk %s of %k
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, query_block = 4, sorted>
   return
 }
 
@@ -56,7 +59,8 @@ func.func @topk_c1(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>, %q: tensor
 func.func @topk_c1_rows(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>, %q: tensor<1x8x21x48xf32>) {
   // expected-error @below {{expected dimension 2 of 'scores' to be 6, the query blocks of 'queries', but got 5}}
   %bad = ssa.topk %s of %k for %q
-      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32>, tensor<1x8x21x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, query_block = 4, sorted>
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32>, tensor<1x8x21x48xf32>
+      -> !ssa.selection<1x2x5x3, key_block = 1, query_block = 4, sorted>
   return
 }
 
@@ -66,19 +70,23 @@ func.func @topk_c1_rows(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>, %q: t
 func.func @topk_c1_by_selection(%s: tensor<1x2x?x9xf32>, %k: tensor<1x2x9x48xf32>, %q: tensor<1x8x21x48xf32>) {
   // expected-error @below {{expected dimension 2 of 'selection' to be 6, the query blocks of 'queries', but got 5}}
   %bad = ssa.topk %s of %k for %q
-      : tensor<1x2x?x9xf32>, tensor<1x2x9x48xf32>, tensor<1x8x21x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, query_block = 4, sorted>
+      : tensor<1x2x?x9xf32>, tensor<1x2x9x48xf32>, tensor<1x8x21x48xf32>
+      -> !ssa.selection<1x2x5x3, key_block = 1, query_block = 4, sorted>
   return
 }
 
 // -----
 
 // Without blocks a row is a query.
-func.func @topk_c1_single(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>, %q: tensor<1x8x5x48xf32>, %q1: tensor<1x8x7x48xf32>) {
+func.func @topk_c1_single(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>, %q: tensor<1x8x5x48xf32>,
+    %q1: tensor<1x8x7x48xf32>) {
   %0 = ssa.topk %s of %k for %q
-      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32>, tensor<1x8x5x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32>, tensor<1x8x5x48xf32>
+      -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
   // expected-error @below {{expected dimension 2 of 'scores' to be 7, the query blocks of 'queries', but got 5}}
   %bad = ssa.topk %s of %k for %q1
-      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32>, tensor<1x8x7x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32>, tensor<1x8x7x48xf32>
+      -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
   return
 }
 
@@ -86,9 +94,11 @@ func.func @topk_c1_single(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>, %q:
 
 // A number of blocks with a sign.
 func.func @topk_c2(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>) {
-  %0 = ssa.topk %s of %k {init_blocks = 0} : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
+  %0 = ssa.topk %s of %k {init_blocks = 0}
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
   // expected-error @below {{expected 'init_blocks' to be at least 0, but got -1}}
-  %bad = ssa.topk %s of %k {init_blocks = -1} : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
+  %bad = ssa.topk %s of %k {init_blocks = -1}
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
   return
 }
 
@@ -164,10 +174,12 @@ func.func @topk_c3_empty(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>) {
 // 7 queries lie in up to 1 + ceil(6/4) blocks of 4 keys: 4 with the first one.
 func.func @topk_c3_query_block(%s: tensor<1x2x5x3xf32>, %k: tensor<1x2x9x48xf32>, %q: tensor<1x8x31x48xf32>) {
   %0 = ssa.topk %s of %k for %q {init_blocks = 1, local_blocks = 1}
-      : tensor<1x2x5x3xf32>, tensor<1x2x9x48xf32>, tensor<1x8x31x48xf32> -> !ssa.selection<1x2x5x4, key_block = 4, query_block = 7, sorted>
+      : tensor<1x2x5x3xf32>, tensor<1x2x9x48xf32>, tensor<1x8x31x48xf32>
+      -> !ssa.selection<1x2x5x4, key_block = 4, query_block = 7, sorted>
   // expected-error @below {{expected 'init_blocks' + 'local_blocks' + ceil((query_block-1)/key_block) to be at most 3, the width of the selection, but got 1 + 1 + 2}}
   %bad = ssa.topk %s of %k for %q {init_blocks = 1, local_blocks = 1}
-      : tensor<1x2x5x3xf32>, tensor<1x2x9x48xf32>, tensor<1x8x31x48xf32> -> !ssa.selection<1x2x5x3, key_block = 4, query_block = 7, sorted>
+      : tensor<1x2x5x3xf32>, tensor<1x2x9x48xf32>, tensor<1x8x31x48xf32>
+      -> !ssa.selection<1x2x5x3, key_block = 4, query_block = 7, sorted>
   return
 }
 
@@ -176,10 +188,12 @@ func.func @topk_c3_query_block(%s: tensor<1x2x5x3xf32>, %k: tensor<1x2x9x48xf32>
 // Where none is forced, the queries of a block may lie in any number of blocks.
 func.func @topk_c3_unforced(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>, %q: tensor<1x8x31x48xf32>) {
   %0 = ssa.topk %s of %k for %q
-      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32>, tensor<1x8x31x48xf32> -> !ssa.selection<1x2x5x1, key_block = 1, query_block = 7, sorted>
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32>, tensor<1x8x31x48xf32>
+      -> !ssa.selection<1x2x5x1, key_block = 1, query_block = 7, sorted>
   // expected-error @below {{expected 'init_blocks' + 'local_blocks' + ceil((query_block-1)/key_block) to be at most 1, the width of the selection, but got 1 + 0 + 6}}
   %bad = ssa.topk %s of %k for %q {init_blocks = 1, local_blocks = 0}
-      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32>, tensor<1x8x31x48xf32> -> !ssa.selection<1x2x5x1, key_block = 1, query_block = 7, sorted>
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32>, tensor<1x8x31x48xf32>
+      -> !ssa.selection<1x2x5x1, key_block = 1, query_block = 7, sorted>
   return
 }
 
@@ -187,9 +201,11 @@ func.func @topk_c3_unforced(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>, %
 
 // Wider than a selector goes.
 func.func @topk_c4(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>) {
-  %0 = ssa.topk %s of %k : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x4096, key_block = 1, sorted>
+  %0 = ssa.topk %s of %k
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x4096, key_block = 1, sorted>
   // expected-error @below {{expected the width of 'selection' to be at most 4096, but got 4097}}
-  %bad = ssa.topk %s of %k : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x4097, key_block = 1, sorted>
+  %bad = ssa.topk %s of %k
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x4097, key_block = 1, sorted>
   return
 }
 
@@ -197,9 +213,11 @@ func.func @topk_c4(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>) {
 
 // More than the whole mass.
 func.func @topk_c5(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>) {
-  %0 = ssa.topk %s of %k {top_p = 1.0} : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
+  %0 = ssa.topk %s of %k {top_p = 1.0}
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
   // expected-error @below {{expected 'top_p' to be in 0 .. 1, but got 1.5}}
-  %bad = ssa.topk %s of %k {top_p = 1.5} : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
+  %bad = ssa.topk %s of %k {top_p = 1.5}
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
   return
 }
 
@@ -207,9 +225,11 @@ func.func @topk_c5(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>) {
 
 // Less than none.
 func.func @topk_c5_negative(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>) {
-  %0 = ssa.topk %s of %k {top_p = 0.0} : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
+  %0 = ssa.topk %s of %k {top_p = 0.0}
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
   // expected-error @below {{expected 'top_p' to be in 0 .. 1, but got -0.5}}
-  %bad = ssa.topk %s of %k {top_p = -0.5} : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
+  %bad = ssa.topk %s of %k {top_p = -0.5}
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
   return
 }
 
@@ -217,9 +237,11 @@ func.func @topk_c5_negative(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>) {
 
 // What counts is the f32: this one is 1.
 func.func @topk_c5_rounded(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>) {
-  %0 = ssa.topk %s of %k {top_p = 1.00000001} : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
+  %0 = ssa.topk %s of %k {top_p = 1.00000001}
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
   // expected-error @below {{expected 'top_p' to be in 0 .. 1, but got 1.00000012}}
-  %bad = ssa.topk %s of %k {top_p = 1.0000001} : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
+  %bad = ssa.topk %s of %k {top_p = 1.0000001}
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
   return
 }
 
@@ -237,7 +259,8 @@ func.func @topk_c5_nan(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>) {
 
 // No score is as large, or all are.
 func.func @topk_c5_threshold(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>) {
-  %0 = ssa.topk %s of %k {threshold = -1.0e30} : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
+  %0 = ssa.topk %s of %k {threshold = -1.0e30}
+      : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
   // expected-error @below {{expected 'threshold' to be a finite f32, but got -inf}}
   %bad = ssa.topk %s of %k {threshold = 0xFFF0000000000000 : f64}
       : tensor<1x2x5x9xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
@@ -277,7 +300,8 @@ func.func @topk_c6_rows(%s: tensor<1x2x5x9xf32>, %k: tensor<1x2x9x48xf32>) {
 func.func @topk_c6_batch(%s: tensor<1x2x5x9xf32>, %k: tensor<1x7x9x1xf32>, %k1: tensor<3x2x9x48xf32>) {
   %0 = ssa.topk %s of %k : tensor<1x2x5x9xf32>, tensor<1x7x9x1xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
   // expected-error @below {{expected dimension 0 of 'tokens' to be 1, dimension 0 of 'scores', but got 3}}
-  %bad = ssa.topk %s of %k1 : tensor<1x2x5x9xf32>, tensor<3x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
+  %bad = ssa.topk %s of %k1
+      : tensor<1x2x5x9xf32>, tensor<3x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
   return
 }
 
@@ -285,7 +309,8 @@ func.func @topk_c6_batch(%s: tensor<1x2x5x9xf32>, %k: tensor<1x7x9x1xf32>, %k1: 
 
 // Lists of candidates are sorted.
 func.func @topk_c7(%s: tensor<1x2x5x32xf32>, %k: tensor<1x2x23x48xf32>,
-    %c: !ssa.selection<1x2x3x4, key_block = 8, query_block = 2, sorted>, %c1: !ssa.selection<1x2x3x4, key_block = 8, query_block = 2>) {
+    %c: !ssa.selection<1x2x3x4, key_block = 8, query_block = 2, sorted>,
+    %c1: !ssa.selection<1x2x3x4, key_block = 8, query_block = 2>) {
   %0 = ssa.topk %s of %k within %c
       : tensor<1x2x5x32xf32>, tensor<1x2x23x48xf32>, !ssa.selection<1x2x3x4, key_block = 8, query_block = 2, sorted>
       -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
@@ -315,11 +340,13 @@ func.func @topk_c7_query_block(%s: tensor<1x2x5x32xf32>, %k: tensor<1x2x23x48xf3
     %c: !ssa.selection<1x2x2x4, key_block = 8, query_block = 6, sorted>,
     %c1: !ssa.selection<1x2x4x4, key_block = 8, query_block = 3, sorted>) {
   %0 = ssa.topk %s of %k for %q within %c
-      : tensor<1x2x5x32xf32>, tensor<1x2x23x48xf32>, tensor<1x8x10x48xf32>, !ssa.selection<1x2x2x4, key_block = 8, query_block = 6, sorted>
+      : tensor<1x2x5x32xf32>, tensor<1x2x23x48xf32>, tensor<1x8x10x48xf32>,
+        !ssa.selection<1x2x2x4, key_block = 8, query_block = 6, sorted>
       -> !ssa.selection<1x2x5x3, key_block = 1, query_block = 2, sorted>
   // expected-error @below {{expected the 'query_block' of 'within' to be a multiple of 2, that of 'scores', but got 3}}
   %bad = ssa.topk %s of %k for %q within %c1
-      : tensor<1x2x5x32xf32>, tensor<1x2x23x48xf32>, tensor<1x8x10x48xf32>, !ssa.selection<1x2x4x4, key_block = 8, query_block = 3, sorted>
+      : tensor<1x2x5x32xf32>, tensor<1x2x23x48xf32>, tensor<1x8x10x48xf32>,
+        !ssa.selection<1x2x4x4, key_block = 8, query_block = 3, sorted>
       -> !ssa.selection<1x2x5x3, key_block = 1, query_block = 2, sorted>
   return
 }
@@ -358,7 +385,8 @@ func.func @topk_c7_many_slots(%s: tensor<1x2x5x?xf32>, %k: tensor<1x2x23x48xf32>
     %c: !ssa.selection<1x2x3x1024, key_block = 2097152, query_block = 2, sorted>) {
   // expected-error @below {{expected a list of 'within' to hold at most 2147483647 blocks, but got 2147483648}}
   %bad = ssa.topk %s of %k within %c
-      : tensor<1x2x5x?xf32>, tensor<1x2x23x48xf32>, !ssa.selection<1x2x3x1024, key_block = 2097152, query_block = 2, sorted>
+      : tensor<1x2x5x?xf32>, tensor<1x2x23x48xf32>,
+        !ssa.selection<1x2x3x1024, key_block = 2097152, query_block = 2, sorted>
       -> !ssa.selection<1x2x5x3, key_block = 1, sorted>
   return
 }
@@ -385,6 +413,7 @@ func.func @topk_c7_lists(%s: tensor<1x2x5x32xf32>, %k: tensor<1x2x23x48xf32>,
 func.func @topk_c8(%s: tensor<1x2x5x2xf32>, %k: tensor<1x2x9x48xf32>, %s1: tensor<1x2x5x4xf32>) {
   %0 = ssa.topk %s of %k : tensor<1x2x5x2xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 4, sorted>
   // expected-error @below {{expected dimension 3 of 'scores' to be at most 3, the number of blocks of 'tokens', but got 4}}
-  %bad = ssa.topk %s1 of %k : tensor<1x2x5x4xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 4, sorted>
+  %bad = ssa.topk %s1 of %k
+      : tensor<1x2x5x4xf32>, tensor<1x2x9x48xf32> -> !ssa.selection<1x2x5x3, key_block = 4, sorted>
   return
 }

@@ -83,7 +83,8 @@ func.func @blocks_c3_before(%k: tensor<1x2x?x16xf32>) {
 // The smallest number there is: its negative does not exist.
 func.func @blocks_c3_huge(%k: tensor<1x2x?x16xf32>) {
   // expected-error @below {{expected the offset of blocks to be in -3 .. 0, but got -9223372036854775808}}
-  %bad = ssa.pool mean %k {blocks = #ssa.blocks<4, offset = -9223372036854775808>} : tensor<1x2x?x16xf32> -> tensor<1x2x?x16xf32>
+  %bad = ssa.pool mean %k {blocks = #ssa.blocks<4, offset = -9223372036854775808>}
+      : tensor<1x2x?x16xf32> -> tensor<1x2x?x16xf32>
   return
 }
 
@@ -119,7 +120,8 @@ func.func @blocks_comma(%k: tensor<1x2x?x16xf32>) {
 // A key that is given twice.
 func.func @blocks_twice(%k: tensor<1x2x?x16xf32>) {
   // expected-error @below {{'stride' is given twice}}
-  %bad = ssa.pool mean %k {blocks = #ssa.blocks<4, stride = 2, stride = 2>} : tensor<1x2x?x16xf32> -> tensor<1x2x?x16xf32>
+  %bad = ssa.pool mean %k {blocks = #ssa.blocks<4, stride = 2, stride = 2>}
+      : tensor<1x2x?x16xf32> -> tensor<1x2x?x16xf32>
   return
 }
 
@@ -127,9 +129,11 @@ func.func @blocks_twice(%k: tensor<1x2x?x16xf32>) {
 
 // A window counts the query itself: 1 is the smallest.
 func.func @mask_c1(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x?x16xf32>) {
-  %0 = ssa.route %q, %k {mask = #ssa.mask<causal, window = 1>} : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
+  %0 = ssa.route %q, %k {mask = #ssa.mask<causal, window = 1>}
+      : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
   // expected-error @below {{expected 'window' to be in 1 .. 2147483647, but got 0}}
-  %bad = ssa.route %q, %k {mask = #ssa.mask<causal, window = 0>} : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
+  %bad = ssa.route %q, %k {mask = #ssa.mask<causal, window = 0>}
+      : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
   return
 }
 
@@ -138,7 +142,8 @@ func.func @mask_c1(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x?x16xf32>) {
 // A window with a sign.
 func.func @mask_c1_negative(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x?x16xf32>) {
   // expected-error @below {{expected 'window' to be in 1 .. 2147483647, but got -1}}
-  %bad = ssa.route %q, %k {mask = #ssa.mask<window = -1>} : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
+  %bad = ssa.route %q, %k {mask = #ssa.mask<window = -1>}
+      : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
   return
 }
 
@@ -146,9 +151,11 @@ func.func @mask_c1_negative(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x?x16xf32>) 
 
 // 2^31 is one more than any number of keys.
 func.func @mask_c1_large(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x?x16xf32>) {
-  %0 = ssa.route %q, %k {mask = #ssa.mask<window = 2147483647>} : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
+  %0 = ssa.route %q, %k {mask = #ssa.mask<window = 2147483647>}
+      : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
   // expected-error @below {{expected 'window' to be in 1 .. 2147483647, but got 2147483648}}
-  %bad = ssa.route %q, %k {mask = #ssa.mask<window = 2147483648>} : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
+  %bad = ssa.route %q, %k {mask = #ssa.mask<window = 2147483648>}
+      : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
   return
 }
 
@@ -156,9 +163,11 @@ func.func @mask_c1_large(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x?x16xf32>) {
 
 // A sink with a sign; none is 0.
 func.func @mask_c2(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x?x16xf32>) {
-  %0 = ssa.route %q, %k {mask = #ssa.mask<window = 3, sink = 0>} : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
+  %0 = ssa.route %q, %k {mask = #ssa.mask<window = 3, sink = 0>}
+      : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
   // expected-error @below {{expected 'sink' to be in 0 .. 2147483647, but got -1}}
-  %bad = ssa.route %q, %k {mask = #ssa.mask<window = 3, sink = -1>} : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
+  %bad = ssa.route %q, %k {mask = #ssa.mask<window = 3, sink = -1>}
+      : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
   return
 }
 
@@ -178,9 +187,11 @@ func.func @mask_c2_large(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x?x16xf32>) {
 
 // Where all earlier tokens are in sight no sink is needed.
 func.func @mask_c3(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x?x16xf32>) {
-  %0 = ssa.route %q, %k {mask = #ssa.mask<causal, sink = 0>} : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
+  %0 = ssa.route %q, %k {mask = #ssa.mask<causal, sink = 0>}
+      : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
   // expected-error @below {{'sink' needs a 'window': without one all tokens are in sight}}
-  %bad = ssa.route %q, %k {mask = #ssa.mask<causal, sink = 1>} : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
+  %bad = ssa.route %q, %k {mask = #ssa.mask<causal, sink = 1>}
+      : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
   return
 }
 
@@ -198,7 +209,8 @@ func.func @mask_c4(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x?x16xf32>) {
 // The same, where something is written.
 func.func @mask_c4_sink(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x?x16xf32>) {
   // expected-error @below {{expected 'causal' or 'window' in a mask; without either leave 'mask' out}}
-  %bad = ssa.route %q, %k {mask = #ssa.mask<sink = 0>} : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
+  %bad = ssa.route %q, %k {mask = #ssa.mask<sink = 0>}
+      : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
   return
 }
 
@@ -216,7 +228,8 @@ func.func @mask_key(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x?x16xf32>) {
 // A flag that is given twice.
 func.func @mask_twice(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x?x16xf32>) {
   // expected-error @below {{'causal' is given twice}}
-  %bad = ssa.route %q, %k {mask = #ssa.mask<causal, causal>} : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
+  %bad = ssa.route %q, %k {mask = #ssa.mask<causal, causal>}
+      : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
   return
 }
 
@@ -225,7 +238,8 @@ func.func @mask_twice(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x?x16xf32>) {
 // A flag has no value.
 func.func @mask_flag(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x?x16xf32>) {
   // expected-error @below {{expected ',' or '>'}}
-  %bad = ssa.route %q, %k {mask = #ssa.mask<causal = 1>} : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
+  %bad = ssa.route %q, %k {mask = #ssa.mask<causal = 1>}
+      : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
   return
 }
 
@@ -234,7 +248,8 @@ func.func @mask_flag(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x?x16xf32>) {
 // A window is a whole number.
 func.func @mask_number(%q: tensor<1x2x5x16xf32>, %k: tensor<1x2x?x16xf32>) {
   // expected-error @below {{expected integer value}}
-  %bad = ssa.route %q, %k {mask = #ssa.mask<window = 2.5>} : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
+  %bad = ssa.route %q, %k {mask = #ssa.mask<window = 2.5>}
+      : tensor<1x2x5x16xf32>, tensor<1x2x?x16xf32> -> tensor<1x2x5x?xf32>
   return
 }
 

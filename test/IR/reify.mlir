@@ -207,7 +207,9 @@ func.func @lists(%t: !t, %u: !t) -> (index, index) {
   %c2 = arith.constant 2 : index
   %a = ssa.from_indices %t : !t -> !ssa.selection<?x2x?x3, key_block = 4>
   %b = ssa.from_indices %u : !t -> !ssa.selection<?x2x?x3, key_block = 4>
-  %c = ssa.union %a, %b : !ssa.selection<?x2x?x3, key_block = 4>, !ssa.selection<?x2x?x3, key_block = 4> -> !ssa.selection<?x2x?x6, key_block = 4, sorted>
+  %c = ssa.union %a, %b
+      : !ssa.selection<?x2x?x3, key_block = 4>, !ssa.selection<?x2x?x3, key_block = 4>
+      -> !ssa.selection<?x2x?x6, key_block = 4, sorted>
   %d = ssa.sort %c : !ssa.selection<?x2x?x6, key_block = 4, sorted> -> !ssa.selection<?x2x?x7, key_block = 4, sorted>
   %i = ssa.to_indices %d : !ssa.selection<?x2x?x7, key_block = 4, sorted> -> tensor<?x2x?x7xi32>
   %d0 = tensor.dim %i, %c0 : tensor<?x2x?x7xi32>

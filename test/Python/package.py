@@ -38,13 +38,13 @@ def python(code, interpreter=sys.executable, **environment):
 
 
 @test
-def where_bundles_come_from():
+def N5_where_bundles_come_from():
     path = folder / "bundle.json"
     path.write_text(TEXT)
     for source in (str(path), path, TEXT, TEXT.encode(), "\n " + TEXT):
         equal(list(ssa.load(source)), list(PLANS))
     refused(FileNotFoundError, "[Errno 2] No such file or directory: 'nothing.json'", ssa.load, "nothing.json")
-    path.write_text(TEXT[: len(TEXT) // 2])  # N5: a file that is cut short
+    path.write_text(TEXT[: len(TEXT) // 2])  # a file that is cut short
     refused(ssa.BundleError, f"'{path}' is no bundle: it is not JSON", ssa.load, path)
     refused(ssa.BundleError, '\'<memory>\' is no bundle: "format" is not "ssa-bundle"', ssa.load, "{}")
 

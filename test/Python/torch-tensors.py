@@ -433,7 +433,7 @@ def objects_with_data_ptr():
 
 
 @test
-def what_was_evaluated_is_kept():
+def N6_what_was_evaluated_is_kept():
     """Same sizes, strides and integers: the plan is not evaluated again, but what is new in the call counts."""
     import ssa._function as function
 

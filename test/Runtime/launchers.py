@@ -57,8 +57,8 @@ def strides_of_dimensions_of_size_one():
 
 
 @test
-def zero_sizes():
-    """H1: no launch, no memory, no complaint about null pointers."""
+def H1_zero_sizes():
+    """No launch, no memory, no complaint about null pointers."""
     answer, made = one("axpy", 0.5, array(None, "f32", [0, 8]), array(None, "f32", [0, 8], [3, 1]))
     equal((answer, made), ("ok 0", []))
     answer, made = one("chunks", array(None, "i32", [0, 5]))
@@ -293,8 +293,7 @@ def strides_that_do_not_fit():
 
 
 @test
-def alignment():
-    """J5."""
+def J5_alignment():
     x, y = xy()
     for offset in (2, 4, 8):
         refused(
@@ -445,8 +444,8 @@ def integers_that_do_not_fit():
 
 
 @test
-def launches_that_are_impossible():
-    """I1 and O14: limits of grids, of 32-bit parameters and of shared memory are said."""
+def I1_launches_that_are_impossible():
+    """Limits of grids, of 32-bit parameters and of shared memory are said."""
     for what, n, message in (
         (0, 2**31, "kernel 'limits' has a grid of 2147483648x1x1 blocks, but only 2147483647x65535x65535 are possible"),
         (0, -1, "kernel 'limits' has a grid of -1x1x1 blocks, but only 2147483647x65535x65535 are possible"),
@@ -477,8 +476,8 @@ def checks_come_before_arithmetic_that_fails():
 
 
 @test
-def shared_memory_is_asked_for_once():
-    """O14: what is above the limit that holds without asking, less what the kernel has itself."""
+def O14_shared_memory_is_asked_for_once():
+    """What is above the limit that holds without asking, less what the kernel has itself."""
     for static, values, asked in (
         (0, (49152, 49153, 60000, 50000), [49153, 60000]),
         (1024, (48128, 48129, 231424), [48129, 231424]),

@@ -101,8 +101,7 @@ def load_text(ptx, **settings):
 
 
 @test
-def ptx_that_is_too_new():
-    """N9."""
+def N9_ptx_that_is_too_new():
     first = "error: 'bundle.json': the code for sm_90a is PTX "
     equal(
         load_text(".version 99.9\n.target sm_90a\n", VERSION=12040),

@@ -105,11 +105,10 @@ static Expected<std::string> run(const llvm::json::Object &json) {
   if (!program)
     return program.takeError();
   std::string lines;
-  auto record =
-      reinterpret_cast<void (*)(const char *)>(llvm::sys::DynamicLibrary::SearchForAddressOfSymbol("fakeRecord"));
+  auto begin = reinterpret_cast<void (*)()>(llvm::sys::DynamicLibrary::SearchForAddressOfSymbol("fakeBegin"));
   for (const llvm::json::Value &call : *json.getArray("calls")) {
-    if (record)
-      record("call");
+    if (begin)
+      begin();
     Expected<std::string> line = makeCall(**device, **program, *call.getAsObject());
     lines += (lines.empty() ? "" : "\n") + (line ? *line : describe(line.takeError()));
   }
@@ -120,8 +119,6 @@ int main() {
   auto input = llvm::MemoryBuffer::getSTDIN();
   Expected<llvm::json::Value> json = llvm::json::parse((*input)->getBuffer());
   for (const llvm::json::Value &batch : *json->getAsArray()) {
-    if (void *reset = llvm::sys::DynamicLibrary::SearchForAddressOfSymbol("fakeReset"))
-      reinterpret_cast<void (*)()>(reset)();
     Expected<std::string> lines = run(*batch.getAsObject());
     llvm::outs() << (lines ? *lines : describe(lines.takeError())) << "\n";
   }

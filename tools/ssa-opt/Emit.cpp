@@ -20,17 +20,18 @@ using namespace mlir::ssa;
 
 static llvm::cl::opt<Emission>
     emission("emit", llvm::cl::desc("compile, and write"),
-             llvm::cl::values(clEnumValN(Emission::mlir, "mlir", "host functions and kernels"),
-                              clEnumValN(Emission::llvm, "llvm", "LLVM IR of the kernels, optimised"),
-                              clEnumValN(Emission::ptx, "ptx", "PTX of the kernels"),
-                              clEnumValN(Emission::plan, "plan", "what a launcher has to do, as JSON"),
-                              clEnumValN(Emission::bundle, "bundle", "PTX and plans for all chips, in one file"),
-                              clEnumValN(Emission::cubin, "cubin", "machine code, made by ptxas")));
+             llvm::cl::values(clEnumValN(Emission::MLIR, "mlir", "host functions and kernels"),
+                              clEnumValN(Emission::LLVM, "llvm", "LLVM IR of the kernels, optimised"),
+                              clEnumValN(Emission::PTX, "ptx", "PTX of the kernels"),
+                              clEnumValN(Emission::Plan, "plan", "what a launcher has to do, as JSON"),
+                              clEnumValN(Emission::Bundle, "bundle", "PTX and plans for all chips, in one file"),
+                              clEnumValN(Emission::Cubin, "cubin", "machine code, made by ptxas")));
 
 static llvm::cl::list<std::string> chips("chip", llvm::cl::CommaSeparated, llvm::cl::value_desc("sm_90a,.."),
                                          llvm::cl::desc("compile for these chips (with --emit); default sm_100a"));
 
-std::optional<LogicalResult> ssa::runEmission(llvm::StringRef input, llvm::StringRef output, const DialectRegistry &registry) {
+std::optional<LogicalResult> ssa::runEmission(llvm::StringRef input, llvm::StringRef output,
+                                              const DialectRegistry &registry) {
   auto fail = [](const Twine &message) {
     llvm::errs() << "ssa-opt: error: " << message << "\n";
     return failure();
@@ -38,7 +39,8 @@ std::optional<LogicalResult> ssa::runEmission(llvm::StringRef input, llvm::Strin
   if (!emission.getNumOccurrences()) {
     if (chips.empty())
       return std::nullopt;
-    return fail("'--chip' needs '--emit'; to name the target of a module use '--ssa-attach-target=chip=" + chips.front() + "'");
+    return fail(
+        "'--chip' needs '--emit'; to name the target of a module use '--ssa-attach-target=chip=" + chips.front() + "'");
   }
   std::string message;
   std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &message);

@@ -11,7 +11,8 @@
 namespace mlir::ssa {
 
 /// Does what `--emit` says, if it is given: compiles `input` and writes to `output`. Nothing if it is not given.
-std::optional<LogicalResult> runEmission(llvm::StringRef input, llvm::StringRef output, const DialectRegistry &registry);
+std::optional<LogicalResult> runEmission(llvm::StringRef input, llvm::StringRef output,
+                                         const DialectRegistry &registry);
 
 } // namespace mlir::ssa
 

@@ -9,6 +9,7 @@
 #include "ssa/Version.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
@@ -67,14 +68,30 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   ssa::registerAllDialects(registry);
   ssa::registerAllPasses();
-  auto [input, output] =
+  std::string input, output;
+  std::tie(input, output) =
       registerAndParseCLIOptions(argc, argv, "ssa-opt: checks and transforms sparse attention\n", registry);
   // Not by opening it: what comes through a pipe can be read once.
   if (std::error_code error = llvm::sys::fs::access(input, llvm::sys::fs::AccessMode::Exist); error && input != "-") {
     llvm::errs() << "ssa-opt: error: cannot read '" << input << "': " << error.message() << "\n";
     return 1;
   }
-  if (std::optional<LogicalResult> emitted = ssa::runEmission(input, output, registry))
-    return asMainReturnCode(*emitted);
-  return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
+  // Some of upstream's parsers and verifiers crash on faulty text, and nesting ten thousands deep wants a large stack.
+  constexpr unsigned stackBytes = 1u << 29;
+  LogicalResult result = failure();
+  llvm::CrashRecoveryContext::Enable();
+  llvm::CrashRecoveryContext recovery;
+  bool survived = recovery.RunSafelyOnThread(
+      [&] {
+        if (std::optional<LogicalResult> emitted = ssa::runEmission(input, output, registry))
+          result = *emitted;
+        else
+          result = MlirOptMain(argc, argv, input, output, registry);
+      },
+      stackBytes);
+  if (!survived) {
+    llvm::errs() << "ssa-opt: error: '" << input << "' is not valid, or a pass is wrong: MLIR itself crashed on it\n";
+    std::_Exit(1); // nothing of the process can be relied on
+  }
+  return asMainReturnCode(result);
 }

@@ -249,7 +249,8 @@ static OwningOpRef<ModuleOp> parseSafely(const llvm::SourceMgr &sourceMgr, MLIRC
   OwningOpRef<ModuleOp> module;
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext recovery;
-  if (!recovery.RunSafely([&] { module = parseNamed(sourceMgr, ParserConfig(&context)); })) {
+  constexpr unsigned stackBytes = 1u << 29; // nesting ten thousands deep wants it
+  if (!recovery.RunSafelyOnThread([&] { module = parseNamed(sourceMgr, ParserConfig(&context)); }, stackBytes)) {
     (void)emitError("'" + options.file + "' is not valid: MLIR's own parser crashed on it");
     std::_Exit(1);
   }

@@ -15,9 +15,8 @@ def ConvertSSAToSSAGPUPass : Pass<"convert-ssa-to-ssa-gpu", "::mlir::ModuleOp"> 
     An op without a kernel is an error that names it.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect", "::mlir::gpu::GPUDialect",
-                           "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-                           "::mlir::ssa_gpu::SSAGPUDialect",
-                           "::mlir::vector::VectorDialect"];
+                           "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::ssa_gpu::SSAGPUDialect", "::mlir::vector::VectorDialect"];
 }
 
 #endif // SSA_CONVERSION_PASSES_TD

@@ -95,6 +95,7 @@ public:
 private:
   Driver() = default;
   llvm::Error open();
+  llvm::Error initialize();
 
   DriverFunctions table = {};
   int version = 0, numDevices = 0;

@@ -22,24 +22,24 @@ namespace mlir::ssa {
 
 /// What is written.
 enum class Emission {
-  mlir,   // host functions and kernels
-  llvm,   // optimised LLVM IR of the kernels
-  ptx,    // PTX of the kernels
-  plan,   // the plans, as JSON
-  bundle, // PTX and plans of all chips, as docs/bundle.md says
-  cubin   // machine code; needs ptxas
+  MLIR,   // host functions and kernels
+  LLVM,   // optimised LLVM IR of the kernels
+  PTX,    // PTX of the kernels
+  Plan,   // the plans, as JSON
+  Bundle, // PTX and plans of all chips, as docs/bundle.md says
+  Cubin   // machine code; needs ptxas
 };
 
 struct CompileOptions {
-  Emission emission = Emission::bundle;
+  Emission emission = Emission::Bundle;
   /// Empty: what the module says, else the default chip. More than one for bundles only.
   std::vector<std::string> chips;
   /// Called with each pass manager before it runs.
   std::function<LogicalResult(PassManager &)> configure;
 };
 
-/// Compiles the public functions of `module`, which may be changed, and writes the outcome to `os`. Nothing is written where
-/// there is an error; errors are diagnostics. Needs `registerAllDialects`.
+/// Compiles the public functions of `module`, which may be changed, and writes the outcome to `os`. Nothing is written
+/// where there is an error; errors are diagnostics. Needs `registerAllDialects`.
 LogicalResult compile(ModuleOp module, const CompileOptions &options, llvm::raw_ostream &os, TimingScope &timing);
 
 } // namespace mlir::ssa

@@ -25,8 +25,8 @@ namespace mlir::ssa {
 /// What compiling kernels needs of a context.
 void registerNVPTXTarget(DialectRegistry &registry);
 
-/// `ssa-kernels-to-nvvm`: from kernels in `gpu`, `memref`, `scf`, `arith`, `math`, `vector`, `nvgpu`, `nvvm`, `llvm` to `llvm` and
-/// `nvvm`. Runs on modules that have a target.
+/// `ssa-kernels-to-nvvm`: from kernels in `gpu`, `memref`, `scf`, `arith`, `math`, `vector`, `nvgpu`, `nvvm`, `llvm` to
+/// `llvm` and `nvvm`. Runs on modules that have a target.
 void buildKernelsToNVVMPipeline(OpPassManager &pm);
 
 /// Makes the pipelines of this library known by name.
@@ -41,12 +41,12 @@ struct DeviceCode {
 /// Compiles a module of kernels in `llvm` and `nvvm`. LLVM IR is printed only if `printLLVM`.
 FailureOr<DeviceCode> compileKernels(gpu::GPUModuleOp kernels, TargetAttr target, bool printLLVM, TimingScope &timing);
 
-/// Assembles PTX with the `ptxas` of an installed CUDA toolkit: in PATH, below CUDA_HOME or in /usr/local/cuda. Errors are
-/// reported at `loc`.
+/// Assembles PTX with the `ptxas` of an installed CUDA toolkit: in PATH, below CUDA_HOME or in /usr/local/cuda. Errors
+/// are reported at `loc`.
 FailureOr<std::string> assemblePTX(Location loc, StringRef ptx, TargetAttr target, TimingScope &timing);
 
-/// The alignment of a `vector.load` or `vector.store` that says none: the largest power of two that divides the size of the
-/// vector, at most 16 and at least the size of an element.
+/// The alignment of a `vector.load` or `vector.store` that says none: the largest power of two that divides the size of
+/// the vector, at most 16 and at least the size of an element.
 uint64_t getAccessAlignment(VectorType type);
 
 /// The name of the symbol that stands for dynamic shared memory.

@@ -118,7 +118,7 @@ LogicalResult ChipCompilation::makeCode() {
   if (failed(run(*device, buildKernelsToNVVMPipeline)))
     return failure();
   auto lowered = *device->getOps<gpu::GPUModuleOp>().begin();
-  FailureOr<DeviceCode> compiled = compileKernels(lowered, target, options.emission == Emission::llvm, timing);
+  FailureOr<DeviceCode> compiled = compileKernels(lowered, target, options.emission == Emission::LLVM, timing);
   if (failed(compiled))
     return failure();
   code = std::move(*compiled);
@@ -184,7 +184,7 @@ LogicalResult ssa::compile(ModuleOp module, const CompileOptions &options, llvm:
   for (size_t i = 0; i < chips.size(); ++i)
     if (llvm::is_contained(ArrayRef(chips).take_front(i), chips[i]))
       return module.emitError("the chip '") << chips[i] << "' is named twice";
-  if (options.emission == Emission::bundle)
+  if (options.emission == Emission::Bundle)
     return compileBundle(module, chips, options, os, timing);
   if (chips.size() > 1)
     return module.emitError("expected one chip, but got ") << chips.size() << "; only a bundle is for several";
@@ -192,14 +192,14 @@ LogicalResult ssa::compile(ModuleOp module, const CompileOptions &options, llvm:
   ChipCompilation chip(module, options, timing);
   if (failed(chip.makeKernels(chips.front())))
     return failure();
-  if (options.emission == Emission::mlir) {
+  if (options.emission == Emission::MLIR) {
     module.print(os);
     return success();
   }
   // Plans are made even if they are not wanted: an error in one is an error of the module.
   if (failed(chip.makePlans()))
     return failure();
-  if (options.emission == Emission::plan) {
+  if (options.emission == Emission::Plan) {
     llvm::json::OStream json(os, 2);
     writeTarget(json, chip, /*withCode=*/false);
     json.flush();
@@ -208,13 +208,13 @@ LogicalResult ssa::compile(ModuleOp module, const CompileOptions &options, llvm:
   }
   if (failed(chip.makeCode()))
     return failure();
-  if (options.emission == Emission::cubin) {
+  if (options.emission == Emission::Cubin) {
     FailureOr<std::string> cubin = assemblePTX(module.getLoc(), chip.code.ptx, chip.target, timing);
     if (failed(cubin))
       return failure();
     os << *cubin;
     return success();
   }
-  os << (options.emission == Emission::llvm ? chip.code.llvm : chip.code.ptx);
+  os << (options.emission == Emission::LLVM ? chip.code.llvm : chip.code.ptx);
   return success();
 }

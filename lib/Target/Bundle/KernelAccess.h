@@ -15,9 +15,9 @@ struct KernelAccess {
   int64_t alignment = 1; // that it takes for granted, in bytes
 };
 
-/// Follows `argument` through views to loads and stores. Where that ends (the address becomes a number, say), the argument is
-/// taken to be read and written, unless it has the attribute `llvm.readonly` or `llvm.writeonly`. What a tensor map is of is taken
-/// to be read, or with `llvm.writeonly` written.
+/// Follows `argument` through views to loads and stores. Where that ends (the address becomes a number, say), the
+/// argument is taken to be read and written, unless it has the attribute `llvm.readonly` or `llvm.writeonly`. What a
+/// tensor map is of is taken to be read, or with `llvm.writeonly` written.
 KernelAccess getKernelAccess(gpu::GPUFuncOp kernel, BlockArgument argument);
 
 /// Bytes of shared memory of the kernel's own, without the dynamic.

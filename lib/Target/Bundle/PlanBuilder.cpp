@@ -65,8 +65,9 @@ LogicalResult PlanBuilder::addArgument(BlockArgument argument) {
   else if (type.isF32() || type.isF64())
     floats[argument] = {0, number};
   else
-    return function.emitOpError("argument ") << number << " ('" << entry.name << "') of type " << type
-                                             << " cannot be given to a launcher: expected a memref, an integer, f32 or f64";
+    return function.emitOpError("argument ")
+           << number << " ('" << entry.name << "') of type " << type
+           << " cannot be given to a launcher: expected a memref, an integer, f32 or f64";
   plan.arguments.push_back(std::move(entry));
   return success();
 }
@@ -78,10 +79,12 @@ LogicalResult PlanBuilder::addBufferArgument(BlockArgument argument, MemRefType 
   entry.dtype = getDTypeName(type.getElementType()).str();
   SmallVector<int64_t> strides;
   int64_t offset;
-  if (entry.dtype.empty() || failed(type.getStridesAndOffset(strides, offset)) || (offset != 0 && !ShapedType::isDynamic(offset)))
-    return function.emitOpError("argument ") << number << " ('" << entry.name << "') of type " << type
-                                             << " cannot be given to a launcher: expected elements of 1, 8, 16, 32 or 64 bits, "
-                                                "strides, and no offset or any";
+  if (entry.dtype.empty() || failed(type.getStridesAndOffset(strides, offset)) ||
+      (offset != 0 && !ShapedType::isDynamic(offset)))
+    return function.emitOpError("argument ")
+           << number << " ('" << entry.name << "') of type " << type
+           << " cannot be given to a launcher: expected elements of 1, 8, 16, 32 or 64 bits, "
+              "strides, and no offset or any";
   auto toOptional = [](int64_t size) { return ShapedType::isDynamic(size) ? std::nullopt : std::optional(size); };
   entry.shape = llvm::map_to_vector(type.getShape(), toOptional);
   entry.isContiguous = type.getLayout().isIdentity();
@@ -96,7 +99,8 @@ LogicalResult PlanBuilder::addBufferArgument(BlockArgument argument, MemRefType 
   } else {
     entry.strides = llvm::map_to_vector(strides, toOptional);
     for (auto [i, stride] : llvm::enumerate(strides))
-      view.strides.push_back(ShapedType::isDynamic(stride) ? values.leaf("stride", {number, int64_t(i)}) : values.constant(stride));
+      view.strides.push_back(ShapedType::isDynamic(stride) ? values.leaf("stride", {number, int64_t(i)})
+                                                           : values.constant(stride));
   }
   entry.alignment = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   if (auto alignment = function.getArgAttrOfType<IntegerAttr>(number, "ssa.alignment"))
@@ -112,7 +116,8 @@ LogicalResult PlanBuilder::addBufferArgument(BlockArgument argument, MemRefType 
 //===----------------------------------------------------------------------===//
 
 LogicalResult PlanBuilder::refuse(Operation *op) {
-  return op->emitOpError("has no meaning for a launcher: host functions are made of integer arithmetic, views, allocations and launches");
+  return op->emitOpError(
+      "has no meaning for a launcher: host functions are made of integer arithmetic, views, allocations and launches");
 }
 
 FailureOr<ValueNumber> PlanBuilder::getInteger(Operation *user, Value v) {
@@ -295,7 +300,8 @@ LogicalResult PlanBuilder::visitAssert(Operation *op) {
   }
   for (ValueNumber v : check.values)
     if (values.getStage(v) != PlanValue::beforeResults)
-      return op->emitOpError("depends on the strides of a result or on the run of a loop: it cannot be checked before launches");
+      return op->emitOpError(
+          "depends on the strides of a result or on the run of a loop: it cannot be checked before launches");
   if (values.getConstant(*holds) != 1)
     plan.checks.push_back(std::move(check));
   return success();
@@ -352,7 +358,8 @@ LogicalResult PlanBuilder::visitReturn(func::ReturnOp op) {
       result.isContiguous = plan.results[root.number].isContiguous;
     result.dtype = getDTypeName(view->elementType).str();
     result.shape = view->shape;
-    result.alignment = std::max<int64_t>(result.alignment, llvm::divideCeil(view->elementType.getIntOrFloatBitWidth(), 8));
+    result.alignment =
+        std::max<int64_t>(result.alignment, llvm::divideCeil(view->elementType.getIntOrFloatBitWidth(), 8));
   }
   return success();
 }

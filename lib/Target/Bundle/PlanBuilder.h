@@ -15,12 +15,12 @@
 
 namespace mlir::ssa {
 
-/// What a memref of a host function is: elements of the memory of an argument, a result or a workspace buffer. All but `root` are
-/// value numbers.
+/// What a memref of a host function is: elements of the memory of an argument, a result or a workspace buffer. All but
+/// `root` are value numbers.
 struct View {
-  unsigned root = 0;        // a buffer of the plan
-  ValueNumber base = 0;     // bytes from the start of the root to what the pointer of the memref points at
-  ValueNumber offset = 0;   // elements from there
+  unsigned root = 0;      // a buffer of the plan
+  ValueNumber base = 0;   // bytes from the start of the root to what the pointer of the memref points at
+  ValueNumber offset = 0; // elements from there
   Type elementType;
   SmallVector<ValueNumber> shape, strides;
 };

@@ -24,10 +24,12 @@ LogicalResult PlanBuilder::addShape(gpu::LaunchFuncOp op, gpu::GPUFuncOp kernel,
     launch.block[i] = *threads;
   }
   if (launch.block[0] * launch.block[1] * launch.block[2] > 1024)
-    return op.emitOpError("has blocks of ") << launch.block[0] * launch.block[1] * launch.block[2] << " threads, but 1024 are the most";
+    return op.emitOpError("has blocks of ")
+           << launch.block[0] * launch.block[1] * launch.block[2] << " threads, but 1024 are the most";
   for (std::optional<ArrayRef<int32_t>> size : {kernel.getKnownBlockSize()})
     if (size && !llvm::equal(*size, launch.block))
-      return op.emitOpError("has blocks of ") << ArrayRef(launch.block) << " threads, but the kernel is made for " << *size;
+      return op.emitOpError("has blocks of ")
+             << ArrayRef(launch.block) << " threads, but the kernel is made for " << *size;
   if (op.hasClusterSize())
     for (Value size : {op.getClusterSizeX(), op.getClusterSizeY(), op.getClusterSizeZ()}) {
       FailureOr<int64_t> blocks = getConstant(op, size, "the size of a cluster");
@@ -50,8 +52,8 @@ LogicalResult PlanBuilder::addSharedMemory(gpu::LaunchFuncOp op, gpu::GPUFuncOp 
   }
   int64_t bytes = values.getConstant(launch.shared).value_or(0) + getStaticSharedMemory(kernel);
   if (bytes > target.sharedMemoryBytes())
-    return op.emitOpError("needs ") << bytes << " bytes of shared memory for '" << launch.kernel << "', but '" << target.getChip()
-                                    << "' has " << target.sharedMemoryBytes();
+    return op.emitOpError("needs ") << bytes << " bytes of shared memory for '" << launch.kernel << "', but '"
+                                    << target.getChip() << "' has " << target.sharedMemoryBytes();
   return success();
 }
 
@@ -90,7 +92,8 @@ LogicalResult PlanBuilder::addKernelArgument(gpu::LaunchFuncOp op, Value operand
   }
   auto number = floats.find(operand);
   if (number == floats.end())
-    return op.emitOpError("takes a value of type ") << type << " that is no buffer, integer, tensor map, constant or argument of type f32 or f64";
+    return op.emitOpError("takes a value of type ")
+           << type << " that is no buffer, integer, tensor map, constant or argument of type f32 or f64";
   launch.arguments.push_back({dtype.str(), 0, number->second});
   return success();
 }
@@ -119,9 +122,11 @@ LogicalResult PlanBuilder::visitLaunch(gpu::LaunchFuncOp op) {
   if (!kernel)
     return op.emitOpError("launches ") << op.getKernel() << ", which is no 'gpu.func'";
   if (!op.getAsyncDependencies().empty() || op.getAsyncToken() || op.getAsyncObject())
-    return op.emitOpError("that is asynchronous has no meaning for a launcher: it finds out itself what may run at the same time");
+    return op.emitOpError(
+        "that is asynchronous has no meaning for a launcher: it finds out itself what may run at the same time");
   if (op.getNumKernelOperands() != kernel.getNumArguments())
-    return op.emitOpError("passes ") << op.getNumKernelOperands() << " arguments to a kernel of " << kernel.getNumArguments();
+    return op.emitOpError("passes ") << op.getNumKernelOperands() << " arguments to a kernel of "
+                                     << kernel.getNumArguments();
   PlanLaunch launch;
   launch.kernel = op.getKernelName().str();
   launch.condition = condition;
@@ -162,8 +167,8 @@ LogicalResult PlanBuilder::visitTensorMap(nvgpu::TmaCreateDescriptorOp op) {
   nvgpu::TensorMapDescriptorType type = op.getTensorMap().getType();
   PlanTensorMap map;
   if (op.getBoxDimensions().size() != view->shape.size() || view->shape.size() > 5)
-    return op.emitOpError("has a box of rank ") << op.getBoxDimensions().size() << " for a buffer of rank " << view->shape.size()
-                                                << "; both must be the same, at most 5";
+    return op.emitOpError("has a box of rank ") << op.getBoxDimensions().size() << " for a buffer of rank "
+                                                << view->shape.size() << "; both must be the same, at most 5";
   for (Value size : op.getBoxDimensions()) {
     FailureOr<int64_t> box = getConstant(op, size, "the size of a box");
     if (failed(box))
@@ -192,8 +197,8 @@ static bool overlaps(ArrayRef<unsigned> a, ArrayRef<unsigned> b) {
   return llvm::any_of(a, [&](unsigned number) { return llvm::is_contained(b, number); });
 }
 
-/// A launch waits for those before it that write what it reads or writes, or read what it writes; what these wait for is not
-/// said again.
+/// A launch waits for those before it that write what it reads or writes, or read what it writes; what these wait for
+/// is not said again.
 void PlanBuilder::addDependencies() {
   std::vector<llvm::SmallBitVector> before; // all that a launch comes after
   for (auto [i, launch] : llvm::enumerate(plan.launches)) {

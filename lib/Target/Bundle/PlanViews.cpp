@@ -35,8 +35,9 @@ ValueNumber PlanBuilder::getByteSize(ArrayRef<ValueNumber> shape, Type elementTy
 
 unsigned PlanBuilder::addBuffer(PlanBuffer buffer) {
   for (auto [i, known] : llvm::enumerate(plan.buffers))
-    if (buffer.kind == "view" && known.kind == "view" && known.number == buffer.number && known.offset == buffer.offset &&
-        known.dtype == buffer.dtype && known.shape == buffer.shape && known.strides == buffer.strides)
+    if (buffer.kind == "view" && known.kind == "view" && known.number == buffer.number &&
+        known.offset == buffer.offset && known.dtype == buffer.dtype && known.shape == buffer.shape &&
+        known.strides == buffer.strides)
       return i;
   plan.buffers.push_back(std::move(buffer));
   return plan.buffers.size() - 1;
@@ -46,7 +47,8 @@ unsigned PlanBuilder::addBuffer(PlanBuffer buffer) {
 unsigned PlanBuilder::getBuffer(const View &view) {
   const PlanBuffer &root = plan.buffers[view.root];
   StringRef dtype = getDTypeName(view.elementType);
-  ValueNumber bytes = values.binary("add", view.base, values.binary("mul", view.offset, getByteSize({}, view.elementType)));
+  ValueNumber bytes =
+      values.binary("add", view.base, values.binary("mul", view.offset, getByteSize({}, view.elementType)));
   if (values.getConstant(bytes) == 0 && root.dtype == dtype && root.shape == view.shape && root.strides == view.strides)
     return view.root;
   return addBuffer({"view", view.root, bytes, dtype.str(), view.shape, view.strides});
@@ -98,7 +100,8 @@ bool PlanBuilder::takesAnyStrides(memref::AllocOp op) {
 LogicalResult PlanBuilder::visitAlloc(memref::AllocOp op) {
   MemRefType type = op.getType();
   if (!type.getLayout().isIdentity() || getDTypeName(type.getElementType()).empty())
-    return op.emitOpError("of ") << type << " has no meaning for a launcher: expected no layout, and elements of 1, 8, 16, 32 or 64 bits";
+    return op.emitOpError("of ")
+           << type << " has no meaning for a launcher: expected no layout, and elements of 1, 8, 16, 32 or 64 bits";
   if (repeat)
     return op.emitOpError("in a loop has no meaning for a launcher: allocate before it");
   View view;
@@ -126,7 +129,8 @@ LogicalResult PlanBuilder::visitAlloc(memref::AllocOp op) {
   } else {
     buffer.number = plan.workspaceBytes;
     ValueNumber unit = values.constant(workspaceAlignment);
-    ValueNumber bytes = values.binary("mul", values.binary("ceildiv", getByteSize(view.shape, view.elementType), unit), unit);
+    ValueNumber bytes =
+        values.binary("mul", values.binary("ceildiv", getByteSize(view.shape, view.elementType), unit), unit);
     plan.workspaceBytes = values.binary("add", plan.workspaceBytes, bytes);
   }
   view.root = addBuffer(std::move(buffer));
@@ -147,7 +151,8 @@ LogicalResult PlanBuilder::visitSubView(memref::SubViewOp op) {
   llvm::SmallBitVector dropped = op.getDroppedDims();
   SmallVector<OpFoldResult> offsets = op.getMixedOffsets(), sizes = op.getMixedSizes(), steps = op.getMixedStrides();
   for (size_t i = 0; i < sizes.size(); ++i) {
-    FailureOr<ValueNumber> offset = getInteger(op, offsets[i]), size = getInteger(op, sizes[i]), step = getInteger(op, steps[i]);
+    FailureOr<ValueNumber> offset = getInteger(op, offsets[i]), size = getInteger(op, sizes[i]),
+                           step = getInteger(op, steps[i]);
     if (failed(offset) || failed(size) || failed(step))
       return failure();
     ValueNumber stride = source->strides[i];
@@ -222,7 +227,8 @@ LogicalResult PlanBuilder::visitMemRefCast(memref::CastOp op) {
     ValueNumber size = values.constant(type.getDimSize(i));
     if (condition || repeat || values.getStage(view->shape[i]) != PlanValue::beforeResults)
       return op.emitOpError("to a static size cannot be checked before launches");
-    std::string message = ("'memref.cast' expected dimension " + Twine(i) + " to be " + Twine(type.getDimSize(i))).str();
+    std::string message =
+        ("'memref.cast' expected dimension " + Twine(i) + " to be " + Twine(type.getDimSize(i))).str();
     plan.checks.push_back({"equal", {view->shape[i], size}, message});
     view->shape[i] = size;
   }

@@ -75,7 +75,8 @@ static void write(OStream &json, const PlanArgument &argument) {
     else
       writeExtents(json, "strides", argument.strides);
     json.attribute("alignment", argument.alignment);
-    json.attribute("access", argument.isRead ? (argument.isWritten ? "read_write" : "read") : (argument.isWritten ? "write" : "none"));
+    json.attribute("access", argument.isRead ? (argument.isWritten ? "read_write" : "read")
+                                             : (argument.isWritten ? "write" : "none"));
   });
 }
 

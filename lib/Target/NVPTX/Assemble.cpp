@@ -50,8 +50,9 @@ FailureOr<std::string> ssa::assemblePTX(Location loc, StringRef ptx, TargetAttr 
   TimingScope scope = timing.nest("ptxas");
   std::string ptxas = findPtxas();
   if (ptxas.empty())
-    return emitError(loc, "cannot make a cubin: there is no 'ptxas' in PATH, in CUDA_HOME or in /usr/local/cuda; install the "
-                          "CUDA toolkit, or emit 'ptx' or 'bundle', which the driver assembles");
+    return emitError(
+        loc, "cannot make a cubin: there is no 'ptxas' in PATH, in CUDA_HOME or in /usr/local/cuda; install the "
+             "CUDA toolkit, or emit 'ptx' or 'bundle', which the driver assembles");
   TemporaryFile input("ptx"), output("cubin"), messages("txt");
   for (const TemporaryFile *file : {&input, &output, &messages})
     if (file->error)

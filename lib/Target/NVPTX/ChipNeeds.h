@@ -12,8 +12,8 @@ namespace mlir::ssa {
 /// What a chip must be asked before an instruction is used.
 using ChipQuery = bool (TargetAttr::*)() const;
 
-/// What `instruction` needs, or null if every known chip has it. It is in the spelling of PTX, of an NVVM op or of an LLVM
-/// intrinsic, without what stands before the first word (`nvvm.`, `llvm.nvvm.`, a predicate).
+/// What `instruction` needs, or null if every known chip has it. It is in the spelling of PTX, of an NVVM op or of an
+/// LLVM intrinsic, without what stands before the first word (`nvvm.`, `llvm.nvvm.`, a predicate).
 ChipQuery getChipNeed(StringRef instruction);
 
 /// Calls `visit` with each instruction of inline PTX.

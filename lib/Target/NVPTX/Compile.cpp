@@ -96,8 +96,8 @@ thread_local std::string *Guard::current = nullptr;
 
 namespace {
 
-/// Leaves out passes of the code generator that take a third of its time and change nothing to speak of after O3 (measured on the
-/// kernels of all examples: the same registers, the code longer by less than 1 %).
+/// Leaves out passes of the code generator that take a third of its time and change nothing to speak of after O3
+/// (measured on the kernels of all examples: the same registers, the code longer by less than 1 %).
 struct CodeGenerationGate : llvm::OptPassGate {
   bool isEnabled() const override { return true; }
   bool shouldRunPass(StringRef pass, StringRef) const override {
@@ -358,7 +358,7 @@ static std::string mergePTX(ArrayRef<DeviceCode> parts, ArrayRef<std::string> or
     while (!body.empty()) {
       auto [kernel, rest] = body.split(start);
       StringRef name = kernel.take_until([](char c) { return c == ' ' || c == '\n'; });
-      size_t first = kernel.find(".visible .entry"), end = kernel.find(bodyEnd) + bodyEnd.size();
+      size_t first = kernel.find(".visible .entry"), end = kernel.rfind(bodyEnd) + bodyEnd.size();
       declare(kernel.take_front(first)); // variables stand before the first kernel that uses them
       declare(kernel.drop_front(end));
       kernels[name] = kernel.slice(first, end).str();
@@ -375,7 +375,8 @@ static std::string mergePTX(ArrayRef<DeviceCode> parts, ArrayRef<std::string> or
   return merged;
 }
 
-FailureOr<DeviceCode> ssa::compileKernels(gpu::GPUModuleOp kernels, TargetAttr target, bool printLLVM, TimingScope &timing) {
+FailureOr<DeviceCode> ssa::compileKernels(gpu::GPUModuleOp kernels, TargetAttr target, bool printLLVM,
+                                          TimingScope &timing) {
   SmallVector<Operation *> functions = getKernels(kernels);
   if (printLLVM || functions.empty()) {
     DeviceCode code;

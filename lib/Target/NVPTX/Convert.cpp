@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What `convert-vector-to-llvm`, `convert-gpu-to-nvvm` and some smaller passes do, in one conversion: that takes half the time.
+// What `convert-vector-to-llvm`, `convert-gpu-to-nvvm` and some smaller passes do, in one conversion: that takes half
+// the time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,11 +51,37 @@ struct Convert : ssa::impl::SSANVPTXConvertPassBase<Convert> {
       if (failed(runPipeline(pm, kernels)))
         return signalPassFailure();
     }
+    ByValueArguments byValue = findByValue(kernels);
     if (failed(convert(kernels)))
-      signalPassFailure();
+      return signalPassFailure();
+    restoreByValue(kernels, byValue);
   }
 
 private:
+  /// Arguments of kernels that are passed by value, by their number after the conversion, with their attributes.
+  /// Upstream's conversion drops these.
+  using ByValueArguments = SmallVector<std::tuple<StringAttr, unsigned, DictionaryAttr>>;
+
+  ByValueArguments findByValue(gpu::GPUModuleOp kernels) {
+    ByValueArguments found;
+    for (auto kernel : kernels.getOps<gpu::GPUFuncOp>()) {
+      unsigned number = 0;
+      for (BlockArgument argument : kernel.getArguments()) {
+        if (kernel.getArgAttr(argument.getArgNumber(), LLVM::LLVMDialect::getByValAttrName()))
+          found.push_back({kernel.getNameAttr(), number, kernel.getArgAttrDict(argument.getArgNumber())});
+        auto memref = dyn_cast<MemRefType>(argument.getType());
+        number += memref ? 3 + 2 * memref.getRank() : 1;
+      }
+    }
+    return found;
+  }
+
+  void restoreByValue(gpu::GPUModuleOp kernels, const ByValueArguments &arguments) {
+    for (auto [name, number, attributes] : arguments)
+      if (auto function = kernels.lookupSymbol<LLVM::LLVMFuncOp>(name))
+        function.setArgAttrs(number, attributes);
+  }
+
   /// Ops that stand for a few others.
   void expand(ArrayRef<Operation *> ops) {
     if (ops.empty())

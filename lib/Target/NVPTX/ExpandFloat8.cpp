@@ -19,7 +19,9 @@ using namespace mlir::ssa;
 static bool isFloat8(Type type) { return isa<Float8E4M3FNType, Float8E5M2Type>(getElementTypeOrSelf(type)); }
 
 /// The format in names of instructions.
-static StringRef formatName(Type type) { return isa<Float8E4M3FNType>(getElementTypeOrSelf(type)) ? "e4m3x2" : "e5m2x2"; }
+static StringRef formatName(Type type) {
+  return isa<Float8E4M3FNType>(getElementTypeOrSelf(type)) ? "e4m3x2" : "e5m2x2";
+}
 
 namespace {
 
@@ -38,10 +40,12 @@ private:
   VectorType vectorOf(int64_t n, Type element) { return VectorType::get({n}, element); }
   Value bitcast(Value v, Type to) { return vector::BitCastOp::create(builder, loc, cast<VectorType>(to), v); }
   Value splat(int64_t n, TypedAttr value) {
-    return arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(vectorOf(n, value.getType()), Attribute(value)));
+    return arith::ConstantOp::create(builder, loc,
+                                     DenseElementsAttr::get(vectorOf(n, value.getType()), Attribute(value)));
   }
   Value assembly(Type result, ValueRange operands, const Twine &text, StringRef constraints) {
-    return LLVM::InlineAsmOp::create(builder, loc, result, operands, text.str(), constraints, /*has_side_effects=*/false,
+    return LLVM::InlineAsmOp::create(builder, loc, result, operands, text.str(), constraints,
+                                     /*has_side_effects=*/false,
                                      /*is_align_stack=*/false, LLVM::TailCallKind::None, /*asm_dialect=*/nullptr,
                                      /*operand_attrs=*/nullptr)
         .getRes();
@@ -66,14 +70,14 @@ Value Float8Conversion::extendByInstruction(Value bytes) {
   int64_t n = cast<VectorType>(bytes.getType()).getNumElements();
   SmallVector<Value> pairs;
   for (Value pair : elements(bitcast(bytes, vectorOf(n / 2, builder.getI16Type()))))
-    pairs.push_back(assembly(builder.getI32Type(), pair, "cvt.rn.f16x2." + formatName(op->getOperand(0).getType()) + " $0, $1;",
-                             "=r,h"));
+    pairs.push_back(assembly(builder.getI32Type(), pair,
+                             "cvt.rn.f16x2." + formatName(op->getOperand(0).getType()) + " $0, $1;", "=r,h"));
   Value words = vector::FromElementsOp::create(builder, loc, vectorOf(n / 2, builder.getI32Type()), pairs);
   return bitcast(words, vectorOf(n, builder.getF16Type()));
 }
 
-/// Exponent and mantissa are moved to where f16 has them, and the difference of the biases is made up for by a product, which is
-/// exact.
+/// Exponent and mantissa are moved to where f16 has them, and the difference of the biases is made up for by a product,
+/// which is exact.
 Value Float8Conversion::extendByArithmetic(Value bytes) {
   int64_t n = cast<VectorType>(bytes.getType()).getNumElements();
   Type halves = vectorOf(n, builder.getF16Type());

@@ -2,16 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// NVPTX has no mathematical library of its own, and the toolkit's is not there when there is no toolkit. So functions become
-// what the chip has (ex2, lg2, sin, cos, tanh, rsqrt, each approximate) and polynomials. All are computed in f32.
+// NVPTX has no mathematical library of its own, and the toolkit's is not there when there is no toolkit. So functions
+// become what the chip has (ex2, lg2, sin, cos, tanh, rsqrt, each approximate) and polynomials. All are computed in
+// f32.
 //
 // Largest errors, relative where not said, for results that are normal numbers; u is 2^-24:
 //
-//   exp2, exp, expm1, log, log2, log10, log1p, rsqrt, cbrt, atan, atan2, asin, acos, tanh, erf   6u
-//   acosh, asinh, atanh, sinh, cosh, erfc                                                        8u
-//   sin, cos    2u and 2^-23 absolute, |x| <= 2^22;    tan  sin / cos
+//   exp2, exp, expm1, log, log2, log10, rsqrt, cbrt, atan, atan2, asin, acos, tanh, erf   6u
+//   log1p, acosh, asinh, atanh, sinh, cosh, erfc                                          8u
+//   sin, cos    3u for |x| < pi / 4, else 5u absolute up to |x| = 2^22;    tan  sin / cos
 //   powf, fpowi 2^-22 (2 + |y log2 x|)
 //   sqrt, fma and roundings are exact; remf is where |x / y| < 2^23
+//
+// test/Integration/GPU/math_functions.py measures them.
 //
 // With fastmath<afn> the chip's approximations stand alone:
 //
@@ -36,8 +39,8 @@ namespace mlir::ssa {
 using namespace mlir;
 using arith::CmpFPredicate;
 
-/// Calls an intrinsic that gives what its first operand is. Upstream's conversion takes the ops of the same names for calls into
-/// a library.
+/// Calls an intrinsic that gives what its first operand is. Upstream's conversion takes the ops of the same names for
+/// calls into a library.
 static Value callIntrinsic(OpBuilder &builder, Location loc, StringRef name, ValueRange operands) {
   Type type = operands.front().getType();
   return LLVM::CallIntrinsicOp::create(builder, loc, type, builder.getStringAttr(name), operands).getResult(0);
@@ -182,7 +185,8 @@ static Value exp(Math &m, Value x) {
 }
 
 static Value expm1(Math &m, Value x) {
-  Value p = m.poly(x, {5.000000596e-01, 1.666666865e-01, 4.166531563e-02, 8.333072998e-03, 1.399745699e-03, 1.999289525e-04});
+  Value p =
+      m.poly(x, {5.000000596e-01, 1.666666865e-01, 4.166531563e-02, 8.333072998e-03, 1.399745699e-03, 1.999289525e-04});
   Value nearZero = m.copySign(m.fma(m.mul(x, x), p, x), x);
   return m.select(m.lt(m.abs(x), m.c(0.5)), nearZero, m.sub(exp(m, x), m.c(1)));
 }
@@ -217,7 +221,7 @@ static Value rsqrt(Math &m, Value x) { return m.rsqrt(x); }
 static Value cbrt(Math &m, Value x) {
   Value a = m.abs(x), y = m.ex2(m.mul(m.lg2(a), m.c(1.0 / 3)), /*flush=*/false), square = m.mul(y, y);
   Value better = m.sub(y, m.div(m.fma(square, y, m.neg(a)), m.mul(m.c(3), square))); // Newton's step
-  Value isSpecial = m.cmp(CmpFPredicate::OEQ, m.add(a, a), a); // 0 and inf
+  Value isSpecial = m.cmp(CmpFPredicate::OEQ, m.add(a, a), a);                       // 0 and inf
   return m.copySign(m.select(isSpecial, a, better), x);
 }
 
@@ -297,8 +301,8 @@ static Value atan2(Math &m, Value y, Value x) {
   Value q = m.select(m.eq(low, high), m.c(1), m.div(low, high)); // inf / inf is 1 here
   q = m.select(m.eq(high, m.c(0)), high, q);
   Value u = m.mul(q, q);
-  Value p = m.poly(u, {-3.333316743e-01, 1.999413669e-01, -1.421420574e-01, 1.067892909e-01, -7.580552995e-02, 4.355324060e-02,
-                       -1.658099703e-02, 2.974543022e-03});
+  Value p = m.poly(u, {-3.333316743e-01, 1.999413669e-01, -1.421420574e-01, 1.067892909e-01, -7.580552995e-02,
+                       4.355324060e-02, -1.658099703e-02, 2.974543022e-03});
   Value r = m.fma(m.mul(q, u), p, q);
   r = m.select(m.lt(ax, ay), m.sub(m.c(pi / 2), r), r);
   r = m.select(m.isNegative(x), m.sub(m.c(pi), r), r);
@@ -333,8 +337,8 @@ static Value atanh(Math &m, Value x) {
 /// erfc of x >= 0.9: e^(-x^2) t P(t) with t = 1 / (1 + 0.35 x), and x^2 in two parts.
 static Value erfcTail(Math &m, Value x) {
   Value t = m.div(m.c(1), m.fma(x, m.c(0.35), m.c(1)));
-  Value p = m.poly(t, {1.974914074e-01, 1.969107836e-01, 1.906374097e-01, 1.333411336e-01, 2.166952491e-01, -9.058061987e-02,
-                       2.575033605e-01, -1.020593792e-01});
+  Value p = m.poly(t, {1.974914074e-01, 1.969107836e-01, 1.906374097e-01, 1.333411336e-01, 2.166952491e-01,
+                       -9.058061987e-02, 2.575033605e-01, -1.020593792e-01});
   Value square = m.mul(x, x), rest = m.fma(x, x, m.neg(square));
   Value bell = exp(m, m.neg(square));
   bell = m.select(m.lt(x, m.c(11)), m.fma(bell, m.neg(rest), bell), m.c(0));
@@ -394,10 +398,10 @@ using Binary = Value (*)(Math &, Value, Value);
 
 static const llvm::StringMap<Unary> &unaryFunctions() {
   static const llvm::StringMap<Unary> table = {
-      {"acos", acos},   {"acosh", acosh}, {"asin", asin},   {"asinh", asinh}, {"atan", atan},   {"atanh", atanh},
-      {"cbrt", cbrt},   {"cos", cos},     {"cosh", cosh},   {"erf", erf},     {"erfc", erfc},   {"exp", exp},
-      {"exp2", exp2},   {"expm1", expm1}, {"log", log},     {"log10", log10}, {"log1p", log1p}, {"log2", log2},
-      {"rsqrt", rsqrt}, {"sin", sin},     {"sinh", sinh},   {"tan", tan},     {"tanh", tanh},
+      {"acos", acos},   {"acosh", acosh}, {"asin", asin}, {"asinh", asinh}, {"atan", atan},   {"atanh", atanh},
+      {"cbrt", cbrt},   {"cos", cos},     {"cosh", cosh}, {"erf", erf},     {"erfc", erfc},   {"exp", exp},
+      {"exp2", exp2},   {"expm1", expm1}, {"log", log},   {"log10", log10}, {"log1p", log1p}, {"log2", log2},
+      {"rsqrt", rsqrt}, {"sin", sin},     {"sinh", sinh}, {"tan", tan},     {"tanh", tanh},
   };
   return table;
 }
@@ -433,8 +437,9 @@ static StringRef getFunction(Operation *op) {
   if (isa<arith::MaxNumFOp, arith::MinNumFOp, arith::RemFOp>(op))
     return name.drop_front(StringRef("arith.").size());
   // Upstream's conversion takes these for calls into a library.
-  if (isa<LLVM::CopySignOp, LLVM::CosOp, LLVM::ExpOp, LLVM::Exp2Op, LLVM::FAbsOp, LLVM::FCeilOp, LLVM::FFloorOp, LLVM::LogOp,
-          LLVM::Log10Op, LLVM::Log2Op, LLVM::PowOp, LLVM::RoundEvenOp, LLVM::RoundOp, LLVM::SinOp, LLVM::SqrtOp>(op))
+  if (isa<LLVM::CopySignOp, LLVM::CosOp, LLVM::ExpOp, LLVM::Exp2Op, LLVM::FAbsOp, LLVM::FCeilOp, LLVM::FFloorOp,
+          LLVM::LogOp, LLVM::Log10Op, LLVM::Log2Op, LLVM::PowOp, LLVM::RoundEvenOp, LLVM::RoundOp, LLVM::SinOp,
+          LLVM::SqrtOp>(op))
     return name.drop_front(StringRef("llvm.intr.").size());
   return "";
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "ssa/Target/NVPTX.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "ssa/Target/NVPTX.h"
 
 namespace mlir::ssa {
 #define GEN_PASS_DEF_SSANVPTXFINISHPASS

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "ssa/Target/NVPTX.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVM.h"
@@ -19,6 +18,7 @@
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "ssa/Target/NVPTX.h"
 
 using namespace mlir;
 
@@ -51,5 +51,6 @@ void ssa::buildKernelsToNVVMPipeline(OpPassManager &pm) {
 }
 
 void ssa::registerNVPTXPipelines() {
-  PassPipelineRegistration<>("ssa-kernels-to-nvvm", "From kernels to the dialects of LLVM and NVVM", buildKernelsToNVVMPipeline);
+  PassPipelineRegistration<>("ssa-kernels-to-nvvm", "From kernels to the dialects of LLVM and NVVM",
+                             buildKernelsToNVVMPipeline);
 }

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "ssa/Target/NVPTX.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,6 +14,7 @@
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "ssa/Target/NVPTX.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::ssa {
@@ -123,15 +123,17 @@ static bool isComposed(Operation *op) {
   // Ops on vectors of rank 1 have a counterpart, with few exceptions.
   if (isa<vector::TransferReadOp, vector::TransferWriteOp, vector::ContractionOp, vector::GatherOp, vector::MaskOp,
           vector::MultiDimReductionOp, vector::OuterProductOp, vector::ScanOp, vector::TransposeOp, vector::ShapeCastOp,
-          vector::ExtractStridedSliceOp, vector::InsertStridedSliceOp, vector::CreateMaskOp, vector::ConstantMaskOp>(op))
+          vector::ExtractStridedSliceOp, vector::InsertStridedSliceOp, vector::CreateMaskOp, vector::ConstantMaskOp>(
+          op))
     return true;
   auto isDeep = [](Type type) {
     auto vector = dyn_cast<VectorType>(type);
     return vector && vector.getRank() != 1;
   };
   StringRef dialect = op->getName().getDialectNamespace();
-  return dialect == "affine" || (dialect == "vector" && (llvm::any_of(op->getResultTypes(), isDeep) ||
-                                                         (isa<vector::BroadcastOp>(op) && isDeep(op->getOperand(0).getType()))));
+  return dialect == "affine" ||
+         (dialect == "vector" && (llvm::any_of(op->getResultTypes(), isDeep) ||
+                                  (isa<vector::BroadcastOp>(op) && isDeep(op->getOperand(0).getType()))));
 }
 
 /// Walking to the ops is cheaper than trying patterns on all.

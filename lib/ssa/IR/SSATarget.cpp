@@ -17,31 +17,31 @@ using namespace mlir::ssa;
 namespace {
 
 enum Feature : unsigned {
-  mmaSync = 1 << 0,
-  cpAsync = 1 << 1,
-  mmaFP8 = 1 << 2,
-  tma = 1 << 3,
-  clusters = 1 << 4,
-  f32x2 = 1 << 5,
-  gather4 = 1 << 6,
-  scatter4 = 1 << 7,
-  wgmma = 1 << 8,
-  tcgen05 = 1 << 9,
-  setMaxRegister = 1 << 10,
-  reduxF32 = 1 << 11,
-  ldMatrixB8 = 1 << 12,
-  blockScale = 1 << 13,
+  MMASync = 1 << 0,
+  CpAsync = 1 << 1,
+  MMAFP8 = 1 << 2,
+  TMA = 1 << 3,
+  Clusters = 1 << 4,
+  F32x2 = 1 << 5,
+  Gather4 = 1 << 6,
+  Scatter4 = 1 << 7,
+  WGMMA = 1 << 8,
+  TCGen05 = 1 << 9,
+  SetMaxRegister = 1 << 10,
+  ReduxF32 = 1 << 11,
+  LdMatrixB8 = 1 << 12,
+  BlockScale = 1 << 13,
 
   // What every later chip has as well.
-  since80 = mmaSync | cpAsync,
-  since89 = since80 | mmaFP8,
-  since90 = since89 | tma | clusters,
-  since100 = since90 | f32x2 | gather4,
+  Since80 = MMASync | CpAsync,
+  Since89 = Since80 | MMAFP8,
+  Since90 = Since89 | TMA | Clusters,
+  Since100 = Since90 | F32x2 | Gather4,
   // What only some have.
-  only90 = wgmma | setMaxRegister,
-  only100 = tcgen05 | scatter4 | setMaxRegister | ldMatrixB8 | reduxF32,
-  only110 = tcgen05 | scatter4 | setMaxRegister | ldMatrixB8,
-  only120 = setMaxRegister | ldMatrixB8 | blockScale,
+  Only90 = WGMMA | SetMaxRegister,
+  Only100 = TCGen05 | Scatter4 | SetMaxRegister | LdMatrixB8 | ReduxF32,
+  Only110 = TCGen05 | Scatter4 | SetMaxRegister | LdMatrixB8,
+  Only120 = SetMaxRegister | LdMatrixB8 | BlockScale,
 };
 
 struct KnownTarget {
@@ -60,18 +60,18 @@ struct KnownTarget {
 // H200, B200, B300, Jetson Thor, RTX 5090.
 static constexpr KnownTarget knownTargets[] = {
     // chip      cc  ptx  shared    threads  SMs  L2  features
-    {"sm_80", 80, 70, 163, 164, 2048, 108, 40, since80},
-    {"sm_86", 86, 71, 99, 100, 1536, 82, 6, since80},
-    {"sm_89", 89, 78, 99, 100, 1536, 142, 96, since89},
-    {"sm_90", 90, 78, 227, 228, 2048, 132, 50, since90},
-    {"sm_90a", 90, 80, 227, 228, 2048, 132, 50, since90 | only90},
-    {"sm_100", 100, 86, 227, 228, 2048, 148, 126, since100},
-    {"sm_100a", 100, 86, 227, 228, 2048, 148, 126, since100 | only100},
-    {"sm_100f", 100, 88, 227, 228, 2048, 148, 126, since100 | only100},
-    {"sm_103a", 103, 88, 227, 228, 2048, 148, 126, since100 | only100},
-    {"sm_110a", 110, 90, 227, 228, 1536, 20, 32, since100 | only110},
-    {"sm_120", 120, 87, 99, 100, 1536, 170, 96, since100},
-    {"sm_120a", 120, 87, 99, 100, 1536, 170, 96, since100 | only120},
+    {"sm_80", 80, 70, 163, 164, 2048, 108, 40, Since80},
+    {"sm_86", 86, 71, 99, 100, 1536, 82, 6, Since80},
+    {"sm_89", 89, 78, 99, 100, 1536, 142, 96, Since89},
+    {"sm_90", 90, 78, 227, 228, 2048, 132, 50, Since90},
+    {"sm_90a", 90, 80, 227, 228, 2048, 132, 50, Since90 | Only90},
+    {"sm_100", 100, 86, 227, 228, 2048, 148, 126, Since100},
+    {"sm_100a", 100, 86, 227, 228, 2048, 148, 126, Since100 | Only100},
+    {"sm_100f", 100, 88, 227, 228, 2048, 148, 126, Since100 | Only100},
+    {"sm_103a", 103, 88, 227, 228, 2048, 148, 126, Since100 | Only100},
+    {"sm_110a", 110, 90, 227, 228, 1536, 20, 32, Since100 | Only110},
+    {"sm_120", 120, 87, 99, 100, 1536, 170, 96, Since100},
+    {"sm_120a", 120, 87, 99, 100, 1536, 170, 96, Since100 | Only120},
 };
 
 static const KnownTarget *find(StringRef chip) {
@@ -109,20 +109,20 @@ int64_t TargetAttr::threadsPerSM() const { return row(*this).threadsPerSM; }
 int64_t TargetAttr::numSMs() const { return row(*this).numSMs; }
 int64_t TargetAttr::l2Bytes() const { return row(*this).l2 << 20; }
 
-bool TargetAttr::hasMMASync() const { return has(*this, mmaSync); }
-bool TargetAttr::hasMMASyncFP8() const { return has(*this, mmaFP8); }
-bool TargetAttr::hasMMASyncBlockScale() const { return has(*this, blockScale); }
-bool TargetAttr::hasCpAsync() const { return has(*this, cpAsync); }
-bool TargetAttr::hasTMA() const { return has(*this, tma); }
-bool TargetAttr::hasTMAGather4() const { return has(*this, gather4); }
-bool TargetAttr::hasTMAScatter4() const { return has(*this, scatter4); }
-bool TargetAttr::hasWGMMA() const { return has(*this, wgmma); }
-bool TargetAttr::hasTCGen05() const { return has(*this, tcgen05); }
-bool TargetAttr::hasSetMaxRegister() const { return has(*this, setMaxRegister); }
-bool TargetAttr::hasClusters() const { return has(*this, clusters); }
-bool TargetAttr::hasF32x2() const { return has(*this, f32x2); }
-bool TargetAttr::hasReduxF32() const { return has(*this, reduxF32); }
-bool TargetAttr::hasLdMatrixB8() const { return has(*this, ldMatrixB8); }
+bool TargetAttr::hasMMASync() const { return has(*this, MMASync); }
+bool TargetAttr::hasMMASyncFP8() const { return has(*this, MMAFP8); }
+bool TargetAttr::hasMMASyncBlockScale() const { return has(*this, BlockScale); }
+bool TargetAttr::hasCpAsync() const { return has(*this, CpAsync); }
+bool TargetAttr::hasTMA() const { return has(*this, TMA); }
+bool TargetAttr::hasTMAGather4() const { return has(*this, Gather4); }
+bool TargetAttr::hasTMAScatter4() const { return has(*this, Scatter4); }
+bool TargetAttr::hasWGMMA() const { return has(*this, WGMMA); }
+bool TargetAttr::hasTCGen05() const { return has(*this, TCGen05); }
+bool TargetAttr::hasSetMaxRegister() const { return has(*this, SetMaxRegister); }
+bool TargetAttr::hasClusters() const { return has(*this, Clusters); }
+bool TargetAttr::hasF32x2() const { return has(*this, F32x2); }
+bool TargetAttr::hasReduxF32() const { return has(*this, ReduxF32); }
+bool TargetAttr::hasLdMatrixB8() const { return has(*this, LdMatrixB8); }
 
 //===----------------------------------------------------------------------===//
 // The attribute

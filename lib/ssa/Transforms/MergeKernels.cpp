@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "ssa/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/OperationSupport.h"
+#include "ssa/Transforms/Passes.h"
 
 namespace mlir::ssa {
 #define GEN_PASS_DEF_SSAMERGEKERNELSPASS

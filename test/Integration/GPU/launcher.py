@@ -174,25 +174,38 @@ def J1_strides_are_honoured():
 
 
 @test
-def J3_J5_J6_what_cannot_run_is_refused():
+def J3_innermost_strides():
+    refused(
+        ValueError, "argument 'x' must have stride 1 in dimension 1", library.axpy, 0.5, rows(100, 16)[:, ::2], rows()
+    )
+
+
+@test
+def J5_alignment():
+    shifted = torch.randn(804, device="cuda")[1:801].view(100, 8)
+    refused(ValueError, "must be aligned to 16 bytes, but its address is", library.axpy, 0.5, shifted, rows())
+    refused(ValueError, "must be aligned to 16 bytes, but its stride", library.axpy, 0.5, rows(100, 9)[:, :8], rows())
+
+
+@test
+def J6_types_and_memory():
     x, y = rows(), rows()
-    refused(ValueError, "argument 'x' must have stride 1 in dimension 1", library.axpy, 0.5, rows(100, 16)[:, ::2], y)
-    refused(
-        ValueError,
-        "must be aligned to 16 bytes, but its address is",
-        library.axpy,
-        0.5,
-        torch.randn(804, device="cuda")[1:801].view(100, 8),
-        y,
-    )
-    refused(ValueError, "must be aligned to 16 bytes, but its stride", library.axpy, 0.5, rows(100, 9)[:, :8], y)
     refused(TypeError, "argument 'x' must be f32, but got f16", library.axpy, 0.5, x.half(), y)
+    host = "argument 'x' must be in memory of device 0, but is in host memory"
+    refused(TypeError, host, library.axpy, 0.5, x.cpu(), y)
     refused(
-        TypeError, "argument 'x' must be in memory of device 0, but is in host memory", library.axpy, 0.5, x.cpu(), y
+        TypeError,
+        "argument 'x' must be i32, but got i64",
+        library.chunks,
+        torch.zeros(4, 5, dtype=torch.int64, device="cuda"),
     )
-    refused(
-        ValueError, "dimension 0 of 'y' must be dimension 0 of 'x', but got 99 and 100", library.axpy, 0.5, x, y[:99]
-    )
+
+
+@test
+def what_else_is_refused():
+    x, y = rows(), rows()
+    sizes = "dimension 0 of 'y' must be dimension 0 of 'x', but got 99 and 100"
+    refused(ValueError, sizes, library.axpy, 0.5, x, y[:99])
     refused(ValueError, "result 'z' must not overlap argument 'x'", library.axpy, 0.5, x, y, out=x)
     refused(ValueError, "requires a gradient", library.axpy, 0.5, x.clone().requires_grad_(), y)
     with torch.no_grad():

@@ -53,31 +53,8 @@ class Stream:
         self.cuda_stream, self.device = handle, device
 
 
-def make_torch():
-    """A module that answers to `torch`, put where `import torch` would have put it."""
-    torch = types.ModuleType("torch")
-    sizes = {
-        "bool": 1,
-        "int8": 1,
-        "uint8": 1,
-        "int16": 2,
-        "int32": 4,
-        "int64": 8,
-        "float8_e4m3fn": 1,
-        "float8_e5m2": 1,
-        "float16": 2,
-        "bfloat16": 2,
-        "float32": 4,
-        "float64": 8,
-        "complex64": 8,
-    }
-    for name, size in sizes.items():
-        setattr(torch, name, DType(name, size))
-    torch.strided, torch.sparse_coo = "strided", "sparse_coo"
-    torch.grad = True
-    torch.is_grad_enabled = lambda: torch.grad
-    torch.device = Device
-    current = {}
+def tensor_class(torch):
+    """torch.Tensor."""
 
     class Storage:
         def __init__(self, pointer):
@@ -115,6 +92,37 @@ def make_torch():
 
         __index__ = __float__
 
+    return Tensor
+
+
+def make_torch():
+    """A module that answers to `torch`, put where `import torch` would have put it."""
+    torch = types.ModuleType("torch")
+    sizes = {
+        "bool": 1,
+        "int8": 1,
+        "uint8": 1,
+        "int16": 2,
+        "int32": 4,
+        "int64": 8,
+        "float8_e4m3fn": 1,
+        "float8_e5m2": 1,
+        "float16": 2,
+        "bfloat16": 2,
+        "float32": 4,
+        "float64": 8,
+        "complex64": 8,
+    }
+    for name, size in sizes.items():
+        setattr(torch, name, DType(name, size))
+    torch.strided, torch.sparse_coo = "strided", "sparse_coo"
+    torch.grad = True
+    torch.is_grad_enabled = lambda: torch.grad
+    torch.device = Device
+    current = {}
+
+    Tensor = tensor_class(torch)
+
     def empty(shape, dtype=torch.float32, device=None, strides=None):
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         device = device or Device("cpu")
@@ -140,9 +148,8 @@ def make_torch():
     return torch
 
 
-def make_cupy():
-    cupy = types.ModuleType("cupy")
-    state = {"device": 0, "stream": 0}
+def array_class(state):
+    """cupy.ndarray, and the class of its pointers."""
     names = {
         "|b1": ("bool", 1),
         "|i1": ("int8", 1),
@@ -183,6 +190,15 @@ def make_cupy():
                 "version": 3,
                 "stream": state["stream"] or 1,
             }
+
+    return ndarray, Pointer
+
+
+def make_cupy():
+    cupy = types.ModuleType("cupy")
+    state = {"device": 0, "stream": 0}
+
+    ndarray, Pointer = array_class(state)
 
     class Scope:
         def __init__(self, key, value):

@@ -66,11 +66,11 @@ static int currentDevice(void) {
   return numContexts ? (int)((uintptr_t)contexts[numContexts - 1] - 0xc000) : -1;
 }
 
-/* For tests: a line of their own between the records. */
-void fakeRecord(const char *line) { record(line); }
-
-/* Forgets all allocations. */
-void fakeReset(void) { memset(allocated, 0, sizeof(allocated)); }
+/* For tests: begins a call, with all memory free and a line of its own. */
+void fakeBegin(void) {
+  memset(allocated, 0, sizeof(allocated));
+  record("call");
+}
 
 Result cuInit(unsigned flags) {
   MAY_FAIL;

@@ -35,8 +35,6 @@ def attempt(what, *args):
 
 
 def batch(item):
-    if fake:
-        fake.fakeReset()
     bundle = attempt(ssa.load, item["bundle"])
     loaded = bundle if isinstance(bundle, str) else attempt(bundle.load, item["device"])
     if isinstance(loaded, str):
@@ -44,7 +42,7 @@ def batch(item):
     lines = []
     for one in item["calls"]:
         if fake:
-            fake.fakeRecord(b"call")
+            fake.fakeBegin()
         lines.append(attempt(call, bundle, one))
     return lines
 

@@ -29,10 +29,13 @@ void BlockKernel::barrier() { gpu::BarrierOp::create(builder, loc); }
 //===----------------------------------------------------------------------===//
 
 void BlockKernel::warpBarrier() {
-  LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.nvvm.bar.warp.sync"), ValueRange{i32(allLanes)});
+  LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.nvvm.bar.warp.sync"),
+                                ValueRange{i32(allLanes)});
 }
 
-Value BlockKernel::ballot(Value condition) { return callWarp("llvm.nvvm.vote.ballot.sync", {i32(allLanes), condition}); }
+Value BlockKernel::ballot(Value condition) {
+  return callWarp("llvm.nvvm.vote.ballot.sync", {i32(allLanes), condition});
+}
 
 Value BlockKernel::countBelow(Value mask) {
   Value below = sub(shiftLeft(i32(1), lane()), i32(1));
@@ -50,7 +53,8 @@ std::pair<Value, Value> BlockKernel::shuffleUp(Value v, int64_t distance, int64_
 }
 
 Value BlockKernel::callWarp(StringRef intrinsic, ValueRange operands) {
-  return LLVM::CallIntrinsicOp::create(builder, loc, builder.getI32Type(), builder.getStringAttr(intrinsic), operands).getResult(0);
+  return LLVM::CallIntrinsicOp::create(builder, loc, builder.getI32Type(), builder.getStringAttr(intrinsic), operands)
+      .getResult(0);
 }
 
 Value BlockKernel::warpMax(Value v) { return callWarp("llvm.nvvm.redux.sync.umax", {v, i32(allLanes)}); }
@@ -102,7 +106,8 @@ SmallVector<Value> BlockKernel::addScratch(TypeRange types) {
   });
 }
 
-SmallVector<Value> BlockKernel::join(ValueRange values, Value position, int64_t count, int64_t stride, ValueRange scratch,
+SmallVector<Value> BlockKernel::join(ValueRange values, Value position, int64_t count, int64_t stride,
+                                     ValueRange scratch,
                                      llvm::function_ref<SmallVector<Value>(ValueRange, ValueRange)> combine) {
   SmallVector<Value> joined(values);
   if (count == 1)
@@ -127,7 +132,9 @@ SmallVector<Value> BlockKernel::join(ValueRange values, Value position, int64_t 
       SmallVector<Value> elements;
       for (int64_t e = 0; e < elementsOf(v); ++e)
         elements.push_back(load(memory, at(from, e)));
-      return isa<VectorType>(v.getType()) ? vector::FromElementsOp::create(builder, loc, v.getType(), elements).getResult() : elements[0];
+      return isa<VectorType>(v.getType())
+                 ? vector::FromElementsOp::create(builder, loc, v.getType(), elements).getResult()
+                 : elements[0];
     });
   };
   barrier();
@@ -148,7 +155,8 @@ SmallVector<Value> BlockKernel::join(ValueRange values, Value position, int64_t 
 }
 
 void BlockKernel::sort(Value memory, Value begin, int64_t size, Value member, int64_t teamSize, bool isBitonic) {
-  // A bitonic network: pairs of numbers `distance` apart are ordered, in the direction of their run of `length` numbers.
+  // A bitonic network: pairs of numbers `distance` apart are ordered, in the direction of their run of `length`
+  // numbers.
   for (int64_t length = isBitonic ? size : 2; length <= size; length *= 2)
     for (int64_t distance = length / 2; distance > 0; distance /= 2) {
       barrier();

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// What the threads of a block or of a warp do together: wait for one another, vote, add up. All threads of the block, or all
-// lanes of the warp, take part in each of these; so they stand where control flow is the same for all of them.
+// What the threads of a block or of a warp do together: wait for one another, vote, add up. All threads of the block,
+// or all lanes of the warp, take part in each of these; so they stand where control flow is the same for all of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,20 +51,22 @@ public:
   };
   /// Adds up an i32 of each lane, in groups of `groupSize` neighbouring lanes, a power of two.
   Scan scanWarp(Value v, int64_t groupSize = warpSize);
-  /// Adds up an i32 of each thread, in teams of neighbouring threads: a power of two, or a multiple of a warp. `scratch` is shared
-  /// memory of one i32 per warp.
+  /// Adds up an i32 of each thread, in teams of neighbouring threads: a power of two, or a multiple of a warp.
+  /// `scratch` is shared memory of one i32 per warp.
   Scan scan(Value v, Value scratch, int64_t teamSize);
   Scan scan(Value v, Value scratch) { return scan(v, scratch, numThreads); }
 
   /// The sum of an f64 of each thread, in an order that is always the same. `scratch` has one f64 per thread.
   Value sum(Value v, Value scratch);
 
-  /// Sorts unsigned numbers in shared memory, `size` (a power of two) from `begin` (i32) on, upwards; if they rise and then fall that
-  /// is little work. Thread `member` (i32) of `teamSize` for them; all teams of a block sort at the same time.
+  /// Sorts unsigned numbers in shared memory, `size` (a power of two) from `begin` (i32) on, upwards; if they rise and
+  /// then fall that is little work. Thread `member` (i32) of `teamSize` for them; all teams of a block sort at the same
+  /// time.
   void sort(Value memory, Value begin, int64_t size, Value member, int64_t teamSize, bool isBitonic = false);
 
-  /// Joins the values that `count` threads, a power of two, hold: those at `position` 0 .. `count`-1, `stride` threads apart. The
-  /// thread at position 0 gets the result; one at `count` has no part in it. `scratch` has an element per thread (and element of a vector) for each of `values`.
+  /// Joins the values that `count` threads, a power of two, hold: those at `position` 0 .. `count`-1, `stride` threads
+  /// apart. The thread at position 0 gets the result; one at `count` has no part in it. `scratch` has an element per
+  /// thread (and element of a vector) for each of `values`.
   SmallVector<Value> join(ValueRange values, Value position, int64_t count, int64_t stride, ValueRange scratch,
                           llvm::function_ref<SmallVector<Value>(ValueRange a, ValueRange b)> combine);
   /// Memory for `join`.

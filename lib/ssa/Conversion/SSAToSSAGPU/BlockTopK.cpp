@@ -11,8 +11,8 @@ using namespace mlir;
 using namespace mlir::ssa;
 
 BlockTopK::BlockTopK(HostFunction &host, TopKOp op, const TopKOperands &operands)
-    : BlockKernel(host.builder, op, "ssa_topk_long", op.getTopP() ? 256 : 512, operands.getArguments()), op(op), row(*this, op),
-      width(op.getType().getWidth()), threads(getNumThreads()), sectionWords(wordsPerThread * threads),
+    : BlockKernel(host.builder, op, "ssa_topk_long", op.getTopP() ? 256 : 512, operands.getArguments()), op(op),
+      row(*this, op), width(op.getType().getWidth()), threads(getNumThreads()), sectionWords(wordsPerThread * threads),
       sectionColumns(sectionWords * wordBits) {
   setBlocksPerSM(op.getTopP() ? 1 : 2);
 }
@@ -37,15 +37,17 @@ Value BlockTopK::guessBound() {
   });
   barrier();
   // As many of the sample as of the row, and four times the deviation of that number.
-  Value share = fdiv(f32(double(width) * sampleSize), arith::UIToFPOp::create(builder, loc, builder.getF32Type(), count));
+  Value share =
+      fdiv(f32(double(width) * sampleSize), arith::UIToFPOp::create(builder, loc, builder.getF32Type(), count));
   Value spread = fmul(f32(4), math::SqrtOp::create(builder, loc, share));
   Value wanted = arith::FPToUIOp::create(builder, loc, builder.getI32Type(), fadd(fadd(share, spread), f32(4)));
   auto source = [&](Value i) { return load(keys, toIndex(i)); };
   return findThreshold(source, i32(sampleSize), wanted, row.getLowestKey()).key;
 }
 
-/// Appends those of a warp's keys that reach the bound to the buffer while there is room, and counts them all. Key u is of column
-/// `first` + u * `threads` + thread. Few are expected: what is done for each is little, and none of it by the whole warp.
+/// Appends those of a warp's keys that reach the bound to the buffer while there is room, and counts them all. Key u is
+/// of column `first` + u * `threads` + thread. Few are expected: what is done for each is little, and none of it by the
+/// whole warp.
 void BlockTopK::append(ArrayRef<Value> found, Value bound, Value first) {
   SmallVector<Value> reaches;
   Value own = i32(0);
@@ -121,8 +123,9 @@ void BlockTopK::findBin(Value wanted) {
   barrier();
 }
 
-/// One histogram of the keys in `low` .. `high`: the range becomes that of the bin of the `wanted`-th greatest of them. Carried are
-/// both ends, `wanted`, whether the threshold is found (it is `low` then) and whether all that reach it are taken.
+/// One histogram of the keys in `low` .. `high`: the range becomes that of the bin of the `wanted`-th greatest of them.
+/// Carried are both ends, `wanted`, whether the threshold is found (it is `low` then) and whether all that reach it are
+/// taken.
 SmallVector<Value> BlockTopK::narrow(Source source, Value size, ValueRange range) {
   Value low = range[0], high = range[1], wanted = range[2];
   Value bits = sub(i32(32), countLeadingZeros(sub(high, low))), shift = max(sub(bits, i32(binBits)), i32(0));
@@ -147,13 +150,13 @@ SmallVector<Value> BlockTopK::narrow(Source source, Value size, ValueRange range
   return {begin, end, left, isFound, takesAll};
 }
 
-/// The threshold that `wanted` (at least 1) of `size` keys pass, or all from `lowest` on if there are fewer. The keys must be readable
-/// by all threads.
+/// The threshold that `wanted` (at least 1) of `size` keys pass, or all from `lowest` on if there are fewer. The keys
+/// must be readable by all threads.
 BlockTopK::Threshold BlockTopK::findThreshold(Source source, Value size, Value wanted, Value lowest) {
   Value no = bit(false);
   SmallVector<Value> found = loopWhile(
-      {lowest, i32(int32_t(forcedKey)), wanted, no, no},
-      [&](ValueRange range) { return eq(range[3], no); }, [&](ValueRange range) { return narrow(source, size, range); });
+      {lowest, i32(int32_t(forcedKey)), wanted, no, no}, [&](ValueRange range) { return eq(range[3], no); },
+      [&](ValueRange range) { return narrow(source, size, range); });
   return {found[0], found[2], found[4]};
 }
 
@@ -198,17 +201,18 @@ void BlockTopK::markFromRow(const Threshold &threshold, Value first) {
 
 /// Writes the columns of `bits` from entry `rank` on; the entry after the last.
 Value BlockTopK::writeBits(Value bits, Value firstColumn, Value rank) {
-  return loopWhile({bits, rank}, [&](ValueRange carried) { return ne(carried[0], i32(0)); },
-                   [&](ValueRange carried) {
-                     Value column = add(firstColumn, countTrailingZeros(carried[0]));
-                     row.storeColumn(carried[1], column);
-                     Value others = both(carried[0], sub(carried[0], i32(1)));
-                     return SmallVector<Value>{others, add(carried[1], i32(1))};
-                   })[1];
+  return loopWhile(
+      {bits, rank}, [&](ValueRange carried) { return ne(carried[0], i32(0)); },
+      [&](ValueRange carried) {
+        Value column = add(firstColumn, countTrailingZeros(carried[0]));
+        row.storeColumn(carried[1], column);
+        Value others = both(carried[0], sub(carried[0], i32(1)));
+        return SmallVector<Value>{others, add(carried[1], i32(1))};
+      })[1];
 }
 
-/// Writes the columns of a section, of which `written` entries and `seen` keys equal to the threshold are before it; both numbers
-/// behind it.
+/// Writes the columns of a section, of which `written` entries and `seen` keys equal to the threshold are before it;
+/// both numbers behind it.
 SmallVector<Value> BlockTopK::writeSection(Value first, Value written, Value seen, Value room) {
   SmallVector<Value> aboveBits, equalBits;
   Value counts = i32(0);
@@ -227,8 +231,7 @@ SmallVector<Value> BlockTopK::writeSection(Value first, Value written, Value see
   for (int64_t i = 0; i < wordsPerThread; ++i) {
     // The first of the equal ones, as many as there is room for.
     SmallVector<Value> taken = loopWhile(
-        {equalBits[i], i32(0), mine},
-        [&](ValueRange bits) { return both(ne(bits[0], i32(0)), lt(i32(0), bits[2])); },
+        {equalBits[i], i32(0), mine}, [&](ValueRange bits) { return both(ne(bits[0], i32(0)), lt(i32(0), bits[2])); },
         [&](ValueRange bits) {
           Value lowest = both(bits[0], sub(i32(0), bits[0]));
           return SmallVector<Value>{bitXor(bits[0], lowest), either(bits[1], lowest), sub(bits[2], i32(1))};

@@ -4,15 +4,19 @@
 //
 // A block selects from a row in these steps.
 //
-//   collect   The keys that may be among the K greatest go to a buffer in shared memory. A row that fits goes there whole. Of a longer
-//             one a sample is looked at first: the key that so many of the sample reach as should make somewhat more than K of the
-//             row. That is a guess; fewer than K, or more than fit, are noticed.
-//   select    The K-th greatest key is found by counting: a histogram of the range that it lies in, then one of the bin that it lies
-//             in, and so on. It is done on the buffer, or, where the guess was wrong, on the row itself, which is read again
-//             for each of at most three histograms. No input makes it slower than that.
+//   collect   The keys that may be among the K greatest go to a buffer in shared memory. A row that fits goes there
+//   whole. Of a longer
+//             one a sample is looked at first: the key that so many of the sample reach as should make somewhat more
+//             than K of the row. That is a guess; fewer than K, or more than fit, are noticed.
+//   select    The K-th greatest key is found by counting: a histogram of the range that it lies in, then one of the bin
+//   that it lies
+//             in, and so on. It is done on the buffer, or, where the guess was wrong, on the row itself, which is read
+//             again for each of at most three histograms. No input makes it slower than that.
 //   top_p     The keys taken so far are sorted; how many of them are needed follows from the sums of their scores.
-//   write     Bits of the columns that are taken, for one section of the row after another; each thread then writes the columns of its
-//             bits, in order. They come from the buffer, or, if only some of the keys equal to the K-th are taken, from the row.
+//   write     Bits of the columns that are taken, for one section of the row after another; each thread then writes the
+//   columns of its
+//             bits, in order. They come from the buffer, or, if only some of the keys equal to the K-th are taken, from
+//             the row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -86,11 +90,11 @@ private:
   ScoreRow row;
   int64_t width, threads;
   int64_t sectionWords, sectionColumns; // of a section; its counts fit 16 bits
-  Value count;                // columns of the row that may be taken
-  Value keys, columns, slots; // the buffer
+  Value count;                          // columns of the row that may be taken
+  Value keys, columns, slots;           // the buffer
   Value histogram, words, sums;
-  Value above, equal;         // bits of a section: keys above the threshold, and equal to it
-  Value doubles;              // an f64 for each thread
+  Value above, equal; // bits of a section: keys above the threshold, and equal to it
+  Value doubles;      // an f64 for each thread
 };
 
 } // namespace mlir::ssa

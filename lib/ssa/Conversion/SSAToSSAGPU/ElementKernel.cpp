@@ -38,7 +38,8 @@ void ElementKernel::build(llvm::function_ref<void(ArrayRef<Value>)> body) {
     SmallVector<Value> indices(rank);
     for (int64_t i = outer; i-- > 0; rest = div(rest, dim(buffer, i)))
       indices[i] = rem(rest, dim(buffer, i));
-    Value begin = mul(tile, index(threads * elementsPerThread)), end = min(add(begin, index(threads * elementsPerThread)), inner);
+    Value begin = mul(tile, index(threads * elementsPerThread)),
+          end = min(add(begin, index(threads * elementsPerThread)), inner);
     loop(add(begin, threadId()), end, index(threads), [&](Value place) {
       if (rank > 0)
         indices[rank - 1] = rank > 1 ? rem(place, dim(buffer, rank - 1)) : place;
@@ -97,7 +98,8 @@ LogicalResult ssa::checkRegion(Region &region) {
   for (Operation &op : region.front().without_terminator()) {
     bool isScalar = isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) && op.getNumRegions() == 0;
     if (!isScalar && !isa<linalg::IndexOp, tensor::ExtractOp>(op))
-      return op.emitOpError("cannot be launched: regions may use scalar ops of 'arith' and 'math', 'linalg.index' and 'tensor.extract'");
+      return op.emitOpError(
+          "cannot be launched: regions may use scalar ops of 'arith' and 'math', 'linalg.index' and 'tensor.extract'");
   }
   return success();
 }
@@ -130,7 +132,8 @@ Value ssa::copyBuffer(HostFunction &host, Operation *op, Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
   SmallVector<OpFoldResult> sizes;
   for (int64_t i = 0; i < type.getRank(); ++i)
-    sizes.push_back(type.isDynamicDim(i) ? OpFoldResult(e.dim(buffer, i)) : host.builder.getIndexAttr(type.getDimSize(i)));
+    sizes.push_back(type.isDynamicDim(i) ? OpFoldResult(e.dim(buffer, i))
+                                         : host.builder.getIndexAttr(type.getDimSize(i)));
   Value copy = host.allocateWorkspace(op->getLoc(), sizes, type.getElementType());
   copyElements(host, op, buffer, copy);
   return copy;

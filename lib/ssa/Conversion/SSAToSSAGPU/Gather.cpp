@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A copy: a thread moves `accessesPerThread` times `width` neighbouring channels of rows that a list names. The numbers of a list
-// are not trusted: what does not exist is never read.
+// A copy: a thread moves `accessesPerThread` times `width` neighbouring channels of rows that a list names. The numbers
+// of a list are not trusted: what does not exist is never read.
 //
 //===----------------------------------------------------------------------===//
 

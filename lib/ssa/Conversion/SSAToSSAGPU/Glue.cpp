@@ -24,7 +24,8 @@ static MemRefType getType(Value buffer) { return cast<MemRefType>(buffer.getType
 static SmallVector<OpFoldResult> getSizes(Emitter &e, Value buffer) {
   SmallVector<OpFoldResult> sizes;
   for (int64_t i = 0; i < getType(buffer).getRank(); ++i)
-    sizes.push_back(getType(buffer).isDynamicDim(i) ? OpFoldResult(e.dim(buffer, i)) : e.builder.getIndexAttr(getType(buffer).getDimSize(i)));
+    sizes.push_back(getType(buffer).isDynamicDim(i) ? OpFoldResult(e.dim(buffer, i))
+                                                    : e.builder.getIndexAttr(getType(buffer).getDimSize(i)));
   return sizes;
 }
 
@@ -42,7 +43,8 @@ static LogicalResult convertExpandShape(HostFunction &host, tensor::ExpandShapeO
   Value source = host.getBuffer(op.getSrc());
   SmallVector<OpFoldResult> sizes = host.getSizes(op.getMixedOutputShape());
   SmallVector<ReassociationIndices> groups = op.getReassociationIndices();
-  FailureOr<MemRefType> type = memref::ExpandShapeOp::computeExpandedType(getType(source), op.getType().getShape(), groups);
+  FailureOr<MemRefType> type =
+      memref::ExpandShapeOp::computeExpandedType(getType(source), op.getType().getShape(), groups);
   if (failed(type))
     return op.emitOpError("cannot be launched: the strides of its source do not allow a view");
   for (auto [i, group] : llvm::enumerate(groups)) {
@@ -50,7 +52,8 @@ static LogicalResult convertExpandShape(HostFunction &host, tensor::ExpandShapeO
     for (int64_t dim : group)
       product = e.mul(product, toValue(e, sizes[dim]));
     if (group.size() > 1)
-      host.require(op, e.eq(product, e.dim(source, i)), "expected the new sizes to make up dimension " + Twine(i) + " of its source");
+      host.require(op, e.eq(product, e.dim(source, i)),
+                   "expected the new sizes to make up dimension " + Twine(i) + " of its source");
   }
   host.setView(op, memref::ExpandShapeOp::create(host.builder, op.getLoc(), *type, source, groups, sizes));
   return success();
@@ -73,8 +76,9 @@ static void requireContiguous(HostFunction &host, Operation *op, Value source, A
     fits = e.both(fits, e.either(isOne, e.eq(stride, expected)));
     expected = e.mul(expected, size);
   }
-  host.require(op, fits, "expected dimensions " + Twine(group.front()) + " to " + Twine(group.back()) +
-                             " of its source to follow one another in memory without gaps");
+  host.require(op, fits,
+               "expected dimensions " + Twine(group.front()) + " to " + Twine(group.back()) +
+                   " of its source to follow one another in memory without gaps");
 }
 
 static LogicalResult convertCollapseShape(HostFunction &host, tensor::CollapseShapeOp op) {
@@ -95,7 +99,8 @@ static LogicalResult convertCollapseShape(HostFunction &host, tensor::CollapseSh
 /// The part of a buffer that a slice names, of the given shape.
 static FailureOr<Value> getSlice(HostFunction &host, Operation *op, Value buffer, ArrayRef<int64_t> shape,
                                  OffsetSizeAndStrideOpInterface slice) {
-  SmallVector<OpFoldResult> offsets = host.getSizes(slice.getMixedOffsets()), sizes = host.getSizes(slice.getMixedSizes()),
+  SmallVector<OpFoldResult> offsets = host.getSizes(slice.getMixedOffsets()),
+                            sizes = host.getSizes(slice.getMixedSizes()),
                             strides = host.getSizes(slice.getMixedStrides());
   if (!strides.empty() && getConstantIntValue(strides.back()) != 1)
     return op->emitOpError("cannot be launched: the innermost stride of a slice must be 1"), failure();
@@ -145,7 +150,8 @@ static LogicalResult convertConcat(HostFunction &host, tensor::ConcatOp op) {
   sizes[along] = isDynamic ? OpFoldResult(total) : host.builder.getIndexAttr(op.getType().getDimSize(along));
   Value result = host.allocateWorkspace(op.getLoc(), sizes, op.getType().getElementType()), offset = e.index(0);
   for (Value input : inputs) {
-    SmallVector<OpFoldResult> offsets(sizes.size(), host.builder.getIndexAttr(0)), strides(sizes.size(), host.builder.getIndexAttr(1));
+    SmallVector<OpFoldResult> offsets(sizes.size(), host.builder.getIndexAttr(0)),
+        strides(sizes.size(), host.builder.getIndexAttr(1));
     offsets[along] = offset;
     Value part = memref::SubViewOp::create(host.builder, op.getLoc(), result, offsets, getSizes(e, input), strides);
     copyElements(host, op, input, host.castToBuffer(part));
@@ -155,8 +161,8 @@ static LogicalResult convertConcat(HostFunction &host, tensor::ConcatOp op) {
   return success();
 }
 
-/// Makes the result of `op`, of the given sizes, element by element. `arguments` are host values that `make` wants besides what is
-/// captured: arguments 0, 1, .. of the kernel.
+/// Makes the result of `op`, of the given sizes, element by element. `arguments` are host values that `make` wants
+/// besides what is captured: arguments 0, 1, .. of the kernel.
 static void makeElements(HostFunction &host, Operation *op, ArrayRef<OpFoldResult> sizes, ArrayRef<Value> arguments,
                          const Captures &captures,
                          llvm::function_ref<Value(ElementKernel &, ArrayRef<Value> indices, IRMapping &mapping)> make) {
@@ -182,24 +188,27 @@ static LogicalResult convertPad(HostFunction &host, tensor::PadOp op) {
   SmallVector<OpFoldResult> low = host.getSizes(op.getMixedLowPad()), high = host.getSizes(op.getMixedHighPad()), sizes;
   SmallVector<Value> arguments = {source};
   for (unsigned i = 0; i < low.size(); ++i) {
-    Value before = toValue(e, low[i]), after = toValue(e, high[i]), size = e.add(e.add(e.dim(source, i), before), after);
-    sizes.push_back(op.getType().isDynamicDim(i) ? OpFoldResult(size) : host.builder.getIndexAttr(op.getType().getDimSize(i)));
+    Value before = toValue(e, low[i]), after = toValue(e, high[i]),
+          size = e.add(e.add(e.dim(source, i), before), after);
+    sizes.push_back(op.getType().isDynamicDim(i) ? OpFoldResult(size)
+                                                 : host.builder.getIndexAttr(op.getType().getDimSize(i)));
     host.require(op, e.both(e.ge(before, e.index(0)), e.ge(after, e.index(0))),
                  "expected no negative padding of dimension " + Twine(i));
     arguments.push_back(before);
   }
-  makeElements(host, op, sizes, arguments, captures, [&](ElementKernel &k, ArrayRef<Value> indices, IRMapping &mapping) {
-    SmallVector<Value> inside;
-    Value exists = k.bit(true);
-    for (auto [i, index] : llvm::enumerate(indices)) {
-      inside.push_back(k.sub(index, k.getArgument(1 + i)));
-      exists = k.both(exists, k.ult(inside.back(), k.dim(k.getArgument(0), i)));
-    }
-    mapping.map(op.getRegion().getArguments(), indices);
-    return k.ifElse(
-        exists, op.getType().getElementType(), [&] { return SmallVector<Value>{k.load(k.getArgument(0), inside)}; },
-        [&] { return inlineRegion(k, op.getRegion(), mapping, {}); })[0];
-  });
+  makeElements(
+      host, op, sizes, arguments, captures, [&](ElementKernel &k, ArrayRef<Value> indices, IRMapping &mapping) {
+        SmallVector<Value> inside;
+        Value exists = k.bit(true);
+        for (auto [i, index] : llvm::enumerate(indices)) {
+          inside.push_back(k.sub(index, k.getArgument(1 + i)));
+          exists = k.both(exists, k.ult(inside.back(), k.dim(k.getArgument(0), i)));
+        }
+        mapping.map(op.getRegion().getArguments(), indices);
+        return k.ifElse(
+            exists, op.getType().getElementType(), [&] { return SmallVector<Value>{k.load(k.getArgument(0), inside)}; },
+            [&] { return inlineRegion(k, op.getRegion(), mapping, {}); })[0];
+      });
   return success();
 }
 
@@ -207,7 +216,8 @@ static LogicalResult convertGenerate(HostFunction &host, tensor::GenerateOp op) 
   Captures captures(host);
   if (failed(checkRegion(op.getBody())) || failed(captures.addRegions(op)))
     return failure();
-  SmallVector<OpFoldResult> sizes = host.getSizes(getMixedValues(op.getType().getShape(), op.getDynamicExtents(), op.getContext()));
+  SmallVector<OpFoldResult> sizes =
+      host.getSizes(getMixedValues(op.getType().getShape(), op.getDynamicExtents(), op.getContext()));
   makeElements(host, op, sizes, {}, captures, [&](ElementKernel &k, ArrayRef<Value> indices, IRMapping &mapping) {
     mapping.map(op.getBody().getArguments(), indices);
     return inlineRegion(k, op.getBody(), mapping, {})[0];
@@ -219,10 +229,10 @@ static LogicalResult convertSplat(HostFunction &host, tensor::SplatOp op) {
   Captures captures(host);
   if (failed(captures.add(op, op.getInput())))
     return failure();
-  SmallVector<OpFoldResult> sizes = host.getSizes(getMixedValues(op.getType().getShape(), op.getDynamicSizes(), op.getContext()));
-  makeElements(host, op, sizes, {}, captures, [&](ElementKernel &, ArrayRef<Value>, IRMapping &mapping) {
-    return mapping.lookup(op.getInput());
-  });
+  SmallVector<OpFoldResult> sizes =
+      host.getSizes(getMixedValues(op.getType().getShape(), op.getDynamicSizes(), op.getContext()));
+  makeElements(host, op, sizes, {}, captures,
+               [&](ElementKernel &, ArrayRef<Value>, IRMapping &mapping) { return mapping.lookup(op.getInput()); });
   return success();
 }
 
@@ -250,8 +260,10 @@ LogicalResult ssa::convertTensorOp(HostFunction &host, Operation *op) {
       .Case([&](tensor::PadOp o) { return convertPad(host, o); })
       .Case([&](tensor::SplatOp o) { return convertSplat(host, o); })
       .Default([&](Operation *o) {
-        return o->emitOpError("cannot be launched: around the ops of 'ssa' these have a meaning for kernels: scalar arithmetic, structured "
-                              "ops of 'linalg', and of 'tensor' cast, collapse_shape, concat, dim, empty, expand_shape, "
-                              "extract_slice, generate, insert_slice, pad and splat");
+        return o->emitOpError(
+            "cannot be launched: around the ops of 'ssa' these have a meaning for kernels: scalar arithmetic, "
+            "structured "
+            "ops of 'linalg', and of 'tensor' cast, collapse_shape, concat, dim, empty, expand_shape, "
+            "extract_slice, generate, insert_slice, pad and splat");
       });
 }

@@ -24,7 +24,8 @@ struct IndexRange {
 
 class StructuredConversion {
 public:
-  StructuredConversion(HostFunction &host, linalg::LinalgOp op) : host(host), op(op), e(host.builder, op->getLoc()), captures(host) {}
+  StructuredConversion(HostFunction &host, linalg::LinalgOp op)
+      : host(host), op(op), e(host.builder, op->getLoc()), captures(host) {}
 
   LogicalResult run();
 
@@ -40,13 +41,15 @@ private:
   }
   SmallVector<Value> getIndices(ElementKernel &k, OpOperand &operand, ArrayRef<Value> loops);
   Value loadOperand(ElementKernel &k, OpOperand &operand, ArrayRef<Value> loops);
-  SmallVector<Value> buildLoops(ElementKernel &k, ArrayRef<unsigned> reductions, SmallVector<Value> &loops, ValueRange carried);
+  SmallVector<Value> buildLoops(ElementKernel &k, ArrayRef<unsigned> reductions, SmallVector<Value> &loops,
+                                ValueRange carried);
 
   HostFunction &host;
   linalg::LinalgOp op;
   Emitter e;
   Captures captures;
-  SmallVector<Value> sizes; // of the loops, on the host
+  SmallVector<Value> sizes;                              // of the loops, on the host
+  SmallVector<std::pair<unsigned, unsigned>> sizeOwners; // the operands and dimensions that they are taken from
   // The kernel's arguments: results, operands that are read, sizes of loops, captures.
   SmallVector<Value> results, arguments;
   DenseMap<OpOperand *, unsigned> argumentOf;
@@ -105,7 +108,8 @@ LogicalResult StructuredConversion::check() {
       auto dim = dyn_cast<AffineDimExpr>(expr);
       return dim && op.getIteratorTypesArray()[dim.getPosition()] == utils::IteratorType::parallel;
     };
-    if (!map.isProjectedPermutation() || map.getNumResults() != op.getNumParallelLoops() || !llvm::all_of(map.getResults(), isParallel))
+    if (!map.isProjectedPermutation() || map.getNumResults() != op.getNumParallelLoops() ||
+        !llvm::all_of(map.getResults(), isParallel))
       return refuse("every parallel loop must be one dimension of every result");
   }
   return checkRegion(op->getRegion(0));
@@ -114,10 +118,13 @@ LogicalResult StructuredConversion::check() {
 /// A loop is as long as a dimension that it alone goes along.
 LogicalResult StructuredConversion::findSizes() {
   sizes.resize(op.getNumLoops());
+  sizeOwners.resize(op.getNumLoops());
   for (OpOperand &operand : op->getOpOperands())
     for (auto [i, expr] : llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults()))
-      if (auto dim = dyn_cast<AffineDimExpr>(expr); dim && !sizes[dim.getPosition()])
+      if (auto dim = dyn_cast<AffineDimExpr>(expr); dim && !sizes[dim.getPosition()]) {
         sizes[dim.getPosition()] = e.dim(host.getBuffer(operand.get()), i);
+        sizeOwners[dim.getPosition()] = {operand.getOperandNumber(), i};
+      }
   if (llvm::is_contained(sizes, Value()))
     return op->emitOpError("cannot be launched: it has a loop that is no dimension of an operand");
   return success();
@@ -134,7 +141,7 @@ void StructuredConversion::requireSizes() {
       Value size = e.dim(host.getBuffer(operand.get()), i);
       std::string where = ("dimension " + Twine(i) + " of operand " + Twine(operand.getOperandNumber())).str();
       if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
-        if (size != sizes[dim.getPosition()])
+        if (sizeOwners[dim.getPosition()] != std::make_pair(operand.getOperandNumber(), unsigned(i)))
           host.require(op, e.eq(size, sizes[dim.getPosition()]),
                        "expected " + where + " to be as long as others of loop " + Twine(dim.getPosition()));
         continue;
@@ -152,7 +159,8 @@ void StructuredConversion::allocateResults() {
     auto type = cast<MemRefType>(buffer.getType());
     SmallVector<OpFoldResult> dims;
     for (int64_t i = 0; i < type.getRank(); ++i)
-      dims.push_back(type.isDynamicDim(i) ? OpFoldResult(e.dim(buffer, i)) : host.builder.getIndexAttr(type.getDimSize(i)));
+      dims.push_back(type.isDynamicDim(i) ? OpFoldResult(e.dim(buffer, i))
+                                          : host.builder.getIndexAttr(type.getDimSize(i)));
     results.push_back(host.allocateWorkspace(op->getLoc(), dims, type.getElementType()));
     host.setBuffer(result, results.back());
   }
@@ -170,8 +178,8 @@ Value StructuredConversion::loadOperand(ElementKernel &k, OpOperand &operand, Ar
 }
 
 /// The loops `reductions`, and inside of them the region; what the results have become.
-SmallVector<Value> StructuredConversion::buildLoops(ElementKernel &k, ArrayRef<unsigned> reductions, SmallVector<Value> &loops,
-                                                    ValueRange carried) {
+SmallVector<Value> StructuredConversion::buildLoops(ElementKernel &k, ArrayRef<unsigned> reductions,
+                                                    SmallVector<Value> &loops, ValueRange carried) {
   if (!reductions.empty()) {
     Value size = k.getArgument(firstSize + reductions.front());
     return k.loop(k.index(0), size, k.index(1), carried, [&](Value i, ValueRange inner) {
@@ -185,7 +193,8 @@ SmallVector<Value> StructuredConversion::buildLoops(ElementKernel &k, ArrayRef<u
     if (argument.use_empty())
       continue;
     bool isInit = op.isDpsInit(&operand);
-    mapping.map(argument, isInit ? carried[argument.getArgNumber() - op.getNumDpsInputs()] : loadOperand(k, operand, loops));
+    mapping.map(argument,
+                isInit ? carried[argument.getArgNumber() - op.getNumDpsInputs()] : loadOperand(k, operand, loops));
   }
   return inlineRegion(k, op->getRegion(0), mapping, loops);
 }
@@ -214,7 +223,8 @@ void StructuredConversion::build() {
       loops[cast<AffineDimExpr>(expr).getPosition()] = i;
     for (OpOperand &init : inits) {
       auto zero = cast<TypedAttr>(k.builder.getZeroAttr(getElementTypeOrSelf(init.get())));
-      carried.push_back(isRead(init) ? loadOperand(k, init, loops) : arith::ConstantOp::create(k.builder, k.loc, zero).getResult());
+      carried.push_back(isRead(init) ? loadOperand(k, init, loops)
+                                     : arith::ConstantOp::create(k.builder, k.loc, zero).getResult());
     }
     SmallVector<Value> made = buildLoops(k, reductions, loops, carried);
     for (auto [i, value] : llvm::enumerate(made))
@@ -236,4 +246,6 @@ LogicalResult StructuredConversion::run() {
   return success();
 }
 
-LogicalResult ssa::convertStructuredOp(HostFunction &host, linalg::LinalgOp op) { return StructuredConversion(host, op).run(); }
+LogicalResult ssa::convertStructuredOp(HostFunction &host, linalg::LinalgOp op) {
+  return StructuredConversion(host, op).run();
+}

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// One pass over the rows. A thread owns `width` neighbouring channels of one key block and every `splits`-th of its rows; the
-// threads that share a block join what they have through shared memory, always in the same order.
+// One pass over the rows. A thread owns `width` neighbouring channels of one key block and every `splits`-th of its
+// rows; the threads that share a block join what they have through shared memory, always in the same order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,14 +85,13 @@ Value PoolKernel::loadRow(Value b, Value h, Value n, Value d) {
   return op.getScales() ? fmul(row, broadcast(load(getArgument(2), {b, h, n}), width)) : row;
 }
 
-/// Joins the rows `begin`, `begin` + `splits`, .. below `end`. Long sums are made of shorter ones, so that the error does not
-/// grow with the number of rows.
+/// Joins the rows `begin`, `begin` + `splits`, .. below `end`. Long sums are made of shorter ones, so that the error
+/// does not grow with the number of rows.
 Value PoolKernel::accumulate(Value b, Value h, Value d, Value begin, Value end) {
   constexpr int64_t rowsOfSum = 64;
   auto join = [&](Value from, Value to, Value init) {
-    return loop(from, to, index(tiling.splits), init, [&](Value n, ValueRange sum) {
-      return SmallVector<Value>{combine(sum[0], loadRow(b, h, n, d))};
-    })[0];
+    return loop(from, to, index(tiling.splits), init,
+                [&](Value n, ValueRange sum) { return SmallVector<Value>{combine(sum[0], loadRow(b, h, n, d))}; })[0];
   };
   int64_t stride = rowsOfSum * tiling.splits;
   if (op.getBlocks().getSize() <= 2 * stride)
@@ -123,9 +122,8 @@ void PoolKernel::buildItem(Value item) {
   Value begin = max(first, index(0)), end = min(add(first, index(blocks.getSize())), numTokens);
   Value sum = accumulate(b, h, d, add(begin, split), select(exists, end, index(0)));
   Value position = toI32(select(isSharing, split, index(tiling.splits)));
-  sum = join(sum, position, tiling.splits, tiling.columns, scratch, [&](ValueRange x, ValueRange y) {
-    return SmallVector<Value>{combine(x[0], y[0])};
-  })[0];
+  sum = join(sum, position, tiling.splits, tiling.columns, scratch,
+             [&](ValueRange x, ValueRange y) { return SmallVector<Value>{combine(x[0], y[0])}; })[0];
   ifThen(both(exists, eq(split, index(0))), [&] {
     if (kind == PoolKind::mean) {
       Value count = arith::UIToFPOp::create(builder, loc, builder.getF32Type(), toI32(sub(end, begin)));
@@ -157,7 +155,8 @@ LogicalResult ssa::convertPool(HostFunction &host, PoolOp op) {
     for (unsigned i : {0, 2})
       host.requireSameDim(op, {"scales", scales}, {"input", input}, i);
   }
-  int64_t width = host.getVectorWidth(op, op.getInput().getType().getDimSize(3), {{"input", input}, {"output", *output}});
+  int64_t width =
+      host.getVectorWidth(op, op.getInput().getType().getDimSize(3), {{"input", input}, {"output", *output}});
   PoolKernel(host, op, arguments, width).build(host, input, *output);
   return success();
 }

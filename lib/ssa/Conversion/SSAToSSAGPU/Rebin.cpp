@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A score of the result joins a window of `alpha + beta - 1` neighbouring scores (`alpha` and `beta` as in the paper: the steps of
-// `from` in a block of `to` and in one of `from`) of every row of its query block. Neighbouring threads read neighbouring scores: a
-// small window is one thread's, a wide one is shared by some lanes; rows are shared too. What they have is joined in shared
-// memory, always in the same order.
+// A score of the result joins a window of `alpha + beta - 1` neighbouring scores (`alpha` and `beta` as in the paper:
+// the steps of `from` in a block of `to` and in one of `from`) of every row of its query block. Neighbouring threads
+// read neighbouring scores: a small window is one thread's, a wide one is shared by some lanes; rows are shared too.
+// What they have is joined in shared memory, always in the same order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,7 +77,8 @@ SmallVector<Value> RebinKernel::combine(ValueRange x, ValueRange y) {
   return {fadd(x[0], y[0]), either(x[1], y[1])};
 }
 
-/// The part of a thread: places `part`, `part` + `lanes`, .. of the window, in rows `firstRow`, `firstRow` + `rowSplits`, ..
+/// The part of a thread: places `part`, `part` + `lanes`, .. of the window, in rows `firstRow`, `firstRow` +
+/// `rowSplits`, ..
 SmallVector<Value> RebinKernel::joinWindow(Value b, Value g, Value firstRow, Value endRow, Value block, Value part) {
   Value scores = getArgument(0), columns = dim(scores, 3);
   Value begin = sub(mul(block, index(alpha)), index(beta - 1)); // may be negative

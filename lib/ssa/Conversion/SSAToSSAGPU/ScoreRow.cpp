@@ -153,7 +153,8 @@ Value ScoreRow::getKeyOrNever(Value column, Value score) {
 
 Value ScoreRow::getMass(Value key) {
   Value bits = k.bitXor(key, k.i32(std::numeric_limits<int32_t>::min())); // of a score that is not negative
-  Value score = arith::ExtFOp::create(k.builder, k.loc, k.builder.getF64Type(), k.bitcast(bits, k.builder.getF32Type()));
+  Value score =
+      arith::ExtFOp::create(k.builder, k.loc, k.builder.getF64Type(), k.bitcast(bits, k.builder.getF32Type()));
   return k.select(k.lt(key, k.i32(0)), score, k.f64(0));
 }
 

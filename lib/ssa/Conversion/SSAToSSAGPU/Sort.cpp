@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// All numbers of a list, or of two, are sorted in shared memory as unsigned numbers, so that padding (which is negative) comes last;
-// then numbers that differ from the one before are written one after another. Two lists that are sorted already are put there one
-// behind the other, the second reversed: that is quickly sorted. Short lists share a block.
+// All numbers of a list, or of two, are sorted in shared memory as unsigned numbers, so that padding (which is
+// negative) comes last; then numbers that differ from the one before are written one after another. Two lists that are
+// sorted already are put there one behind the other, the second reversed: that is quickly sorted. Short lists share a
+// block.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,7 +52,8 @@ private:
 
 } // namespace
 
-SortKernel::SortKernel(HostFunction &host, Operation *op, StringRef name, ArrayRef<ListInput> inputs, ValueRange arguments)
+SortKernel::SortKernel(HostFunction &host, Operation *op, StringRef name, ArrayRef<ListInput> inputs,
+                       ValueRange arguments)
     : BlockKernel(host.builder, op, name, threads, arguments), inputs(inputs),
       width(cast<SelectionType>(op->getResult(0).getType()).getWidth()),
       isBitonic(llvm::all_of(inputs, [](const ListInput &input) { return input.type.getSorted(); })) {
@@ -88,8 +90,8 @@ void SortKernel::loadLists(Value row) {
   }
 }
 
-/// Every member of a team looks at a stretch of the numbers: first it counts those that differ from the one before, then, once it
-/// knows how many there are before its own, it writes them.
+/// Every member of a team looks at a stretch of the numbers: first it counts those that differ from the one before,
+/// then, once it knows how many there are before its own, it writes them.
 void SortKernel::writeUnique(Value row, Value exists) {
   int64_t perMember = capacity / teamSize;
   Value begin = mul(member, i32(perMember));
@@ -150,8 +152,8 @@ static LogicalResult joinLists(HostFunction &host, Operation *op, StringRef name
     total += type.getWidth();
   }
   if (total > SortKernel::maxNumbers)
-    return op->emitOpError("has no kernel for lists of ") << total << " numbers: they are sorted in shared memory, which takes "
-                                                          << SortKernel::maxNumbers;
+    return op->emitOpError("has no kernel for lists of ")
+           << total << " numbers: they are sorted in shared memory, which takes " << SortKernel::maxNumbers;
   FailureOr<Value> output = host.allocateResult(op, 0);
   if (failed(output))
     return failure();

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Short rows with a narrow list are a warp's work, all others a block's. Where the length of rows is known at a call only, both
-// kernels are made, and one is launched.
+// Short rows with a narrow list are a warp's work, all others a block's. Where the length of rows is known at a call
+// only, both kernels are made, and one is launched.
 //
 //===----------------------------------------------------------------------===//
 

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Selecting is a question about keys: unsigned numbers, one for each column of a row, in the order in which columns are taken. The
-// key of a column that is never taken is 0, that of a forced one is the greatest; between them they are ordered as the scores are,
-// with -0 equal to +0. Of equal keys the lower column goes first. Columns stand for key blocks in ascending order.
+// Selecting is a question about keys: unsigned numbers, one for each column of a row, in the order in which columns are
+// taken. The key of a column that is never taken is 0, that of a forced one is the greatest; between them they are
+// ordered as the scores are, with -0 equal to +0. Of equal keys the lower column goes first. Columns stand for key
+// blocks in ascending order.
 //
 //===----------------------------------------------------------------------===//
 

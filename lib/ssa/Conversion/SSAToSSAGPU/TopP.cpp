@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Sums are of f64, so that they decide as exact ones would. All are made in one order: a sum before a key is never more than one
-// after it, and a key without mass changes none.
+// Sums are of f64, so that they decide as exact ones would. All are made in one order: a sum before a key is never more
+// than one after it, and a key without mass changes none.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,8 @@ BlockTopK::Masses BlockTopK::gatherTaken(const Threshold &threshold) {
                               fadd(carried[1], select(isOther, mass, f64(0)))};
   });
   Masses masses = {sum(sums[0], doubles), sum(sums[1], doubles), Value()};
-  Value equal = getWord(equalWord), taken = umin(equal, threshold.room), left = sub(equal, taken), gathered = getWord(gatheredWord);
+  Value equal = getWord(equalWord), taken = umin(equal, threshold.room), left = sub(equal, taken),
+        gathered = getWord(gatheredWord);
   Value massLeft = fmul(arith::UIToFPOp::create(builder, loc, builder.getF64Type(), left), row.getMass(threshold.key));
   masses.others = fadd(masses.others, select(eq(left, i32(0)), f64(0), massLeft)); // 0 times inf is not meant
   forEach(taken, [&](Value i) { store(threshold.key, keys, toIndex(add(gathered, i))); });
@@ -59,11 +60,12 @@ void BlockTopK::sortKeys(Value size) {
   barrier();
 }
 
-/// How many of the sorted keys are taken until the sum before is no longer below its share of all. One warp finds out: each lane has
-/// a stretch of the keys.
+/// How many of the sorted keys are taken until the sum before is no longer below its share of all. One warp finds out:
+/// each lane has a stretch of the keys.
 Value BlockTopK::countNeeded(const Masses &masses) {
   ifThen(eq(warp(), i32(0)), [&] {
-    Value length = ceilDiv(masses.size, i32(warpSize)), begin = mul(lane(), length), end = min(add(begin, length), masses.size);
+    Value length = ceilDiv(masses.size, i32(warpSize)), begin = mul(lane(), length),
+          end = min(add(begin, length), masses.size);
     auto forEachMass = [&](Value init, llvm::function_ref<Value(Value before, Value next)> visit) {
       return loop(begin, end, i32(1), {f64(0), init}, [&](Value i, ValueRange carried) {
         Value next = visit ? visit(carried[0], carried[1]) : carried[1];

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A warp reads its row once and keeps the keys in shared memory. On the way every lane notes the greatest key of each of a few groups
-// of its columns: the K-th greatest of all these is a bound that at least K keys reach, and usually hardly more. The keys that
-// reach it are listed, in the order of their columns; among them the K-th greatest is searched by halving. Where more keys reach
-// the bound than the list holds (many are equal), the whole row takes its place. What is written is in order without a sort.
+// A warp reads its row once and keeps the keys in shared memory. On the way every lane notes the greatest key of each
+// of a few groups of its columns: the K-th greatest of all these is a bound that at least K keys reach, and usually
+// hardly more. The keys that reach it are listed, in the order of their columns; among them the K-th greatest is
+// searched by halving. Where more keys reach the bound than the list holds (many are equal), the whole row takes its
+// place. What is written is in order without a sort.
 //
 //===----------------------------------------------------------------------===//
 
@@ -110,19 +111,20 @@ WarpTopK::Bound WarpTopK::loadKeys() {
 // Searching
 //===----------------------------------------------------------------------===//
 
-/// The greatest key in `low` .. `high` that `width` keys reach, or one that exactly so many reach; `low` if fewer do. No key is
-/// greater than `high`.
+/// The greatest key in `low` .. `high` that `width` keys reach, or one that exactly so many reach; `low` if fewer do.
+/// No key is greater than `high`.
 Value WarpTopK::searchKey(Value low, Value high, llvm::function_ref<Value(Value)> countAtLeast) {
   Value wanted = i32(width);
   high = select(le(countAtLeast(low), wanted), low, high);
-  return loopWhile({low, high}, [&](ValueRange range) { return ult(range[0], range[1]); },
-                   [&](ValueRange range) {
-                     Value half = shiftRight(add(sub(range[1], range[0]), i32(1)), i32(1));
-                     Value middle = add(range[0], half), count = countAtLeast(middle);
-                     Value next = select(ge(count, wanted), middle, range[0]);
-                     Value last = select(le(count, wanted), select(eq(count, wanted), middle, sub(middle, i32(1))), range[1]);
-                     return SmallVector<Value>{next, last};
-                   })[0];
+  return loopWhile(
+      {low, high}, [&](ValueRange range) { return ult(range[0], range[1]); },
+      [&](ValueRange range) {
+        Value half = shiftRight(add(sub(range[1], range[0]), i32(1)), i32(1));
+        Value middle = add(range[0], half), count = countAtLeast(middle);
+        Value next = select(ge(count, wanted), middle, range[0]);
+        Value last = select(le(count, wanted), select(eq(count, wanted), middle, sub(middle, i32(1))), range[1]);
+        return SmallVector<Value>{next, last};
+      })[0];
 }
 
 Value WarpTopK::countIf(KeyArray keys, llvm::function_ref<Value(Value)> condition) {
@@ -173,20 +175,21 @@ Value WarpTopK::listKeys(Value bound) {
 void WarpTopK::writeSelected(KeyArray keys, Value threshold, Value isList) {
   Value above = countIf(keys, [&](Value key) { return ugt(key, threshold); });
   Value room = sub(i32(width), above);
-  SmallVector<Value> written = loop(i32(0), keys.size, i32(warpSize), {i32(0), i32(0)}, [&](Value i, ValueRange carried) {
-    Value key = load(memory, at(keys.begin, i)), isEqual = eq(key, threshold);
-    Value equals = ballot(isEqual);
-    Value isTaken = both(isEqual, lt(add(carried[1], countBelow(equals)), room));
-    isTaken = either(isTaken, ugt(key, threshold));
-    Value taken = ballot(isTaken);
-    ifThen(isTaken, [&] {
-      Value column = ifElse(
-          isList, builder.getI32Type(), [&] { return SmallVector<Value>{load(memory, at(columnsBegin, i))}; },
-          [&] { return SmallVector<Value>{add(add(row.begin, i), lane())}; })[0];
-      row.storeColumn(add(carried[0], countBelow(taken)), column);
-    });
-    return SmallVector<Value>{add(carried[0], popCount(taken)), add(carried[1], popCount(equals))};
-  });
+  SmallVector<Value> written =
+      loop(i32(0), keys.size, i32(warpSize), {i32(0), i32(0)}, [&](Value i, ValueRange carried) {
+        Value key = load(memory, at(keys.begin, i)), isEqual = eq(key, threshold);
+        Value equals = ballot(isEqual);
+        Value isTaken = both(isEqual, lt(add(carried[1], countBelow(equals)), room));
+        isTaken = either(isTaken, ugt(key, threshold));
+        Value taken = ballot(isTaken);
+        ifThen(isTaken, [&] {
+          Value column = ifElse(
+              isList, builder.getI32Type(), [&] { return SmallVector<Value>{load(memory, at(columnsBegin, i))}; },
+              [&] { return SmallVector<Value>{add(add(row.begin, i), lane())}; })[0];
+          row.storeColumn(add(carried[0], countBelow(taken)), column);
+        });
+        return SmallVector<Value>{add(carried[0], popCount(taken)), add(carried[1], popCount(equals))};
+      });
   row.storePadding(written[0], lane(), warpSize);
 }
 
@@ -199,14 +202,15 @@ void WarpTopK::selectRow() {
   Value isList = le(count, i32(capacity));
   Value listSize = mul(ceilDiv(count, i32(warpSize)), i32(warpSize));
   KeyArray keys = {select(isList, listBegin, keysBegin), select(isList, listSize, size)};
-  Value threshold = searchKey(bound.key, bound.greatest, [&](Value key) {
-    return countIf(keys, [&](Value other) { return uge(other, key); });
-  });
+  Value threshold = searchKey(bound.key, bound.greatest,
+                              [&](Value key) { return countIf(keys, [&](Value other) { return uge(other, key); }); });
   writeSelected(keys, threshold, isList);
 }
 
 /// Words of shared memory for the keys of a row.
-static Value getKeyWords(Emitter &e, Value columns, int64_t chunk) { return e.mul(e.ceilDiv(columns, e.index(chunk)), e.index(chunk)); }
+static Value getKeyWords(Emitter &e, Value columns, int64_t chunk) {
+  return e.mul(e.ceilDiv(columns, e.index(chunk)), e.index(chunk));
+}
 
 void WarpTopK::build(HostFunction &host, const TopKOperands &operands) {
   Emitter e(host.builder, loc);

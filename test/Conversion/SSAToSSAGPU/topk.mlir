@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: ssa-opt %s --split-input-file --pass-pipeline='builtin.module(convert-ssa-to-ssa-gpu,canonicalize,cse)' | FileCheck %s
+
+!s = tensor<?x2x?x?xf32>
+!k = tensor<?x2x?x128xbf16>
+!sel = !ssa.selection<?x2x?x16, key_block = 64, sorted>
+!t = tensor<?x2x?x16xi32>
+
+// Rows of up to 4096 blocks are a warp's work, longer ones a block's; one of the kernels is launched. Shared memory is for the
+// longest row that there can be.
+// CHECK: gpu.func @ssa_topk(
+// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
+// A key orders as its score does; NaN and -inf are 0, forced blocks the greatest.
+// CHECK: %[[SCORE:.*]] = memref.load %arg0
+// CHECK-COUNT-7: memref.load %arg0
+// CHECK: %[[INIT:.*]] = arith.cmpi ult, %{{.*}}, %c1_i32
+// CHECK: %[[LOCAL:.*]] = arith.cmpi ult
+// CHECK: %[[FORCED:.*]] = arith.ori %[[INIT]], %[[LOCAL]]
+// CHECK: %[[IS:.*]] = arith.cmpf ogt, %[[SCORE]], %{{.*}} : f32
+// CHECK: arith.addf %[[SCORE]], %{{.*}} : f32
+// CHECK: %[[KEY:.*]] = arith.select %[[IS]], %{{.*}}, %c0_i32
+// CHECK: arith.select %[[FORCED]], %c-1_i32, %[[KEY]]
+// No wait for other warps, and no order that depends on which thread comes first.
+// CHECK-NOT: gpu.barrier
+// CHECK-NOT: memref.atomic_rmw
+// CHECK: gpu.func @ssa_topk_long(
+// CHECK-SAME: known_block_size = array<i32: 512, 1, 1>, nvvm.minctasm = 2 : i32
+// CHECK-LABEL: func.func @forced
+// CHECK: %[[BLOCKS:.*]] = arith.ceildivsi %{{.*}}, %c64
+// CHECK: cf.assert %{{.*}}, "'ssa.topk' expected dimension 0 of 'tokens' to be dimension 0 of 'scores'"
+// CHECK: cf.assert %{{.*}}, "'ssa.topk' expected dimension 3 of 'scores' to be at most the number of blocks of 'tokens'"
+// CHECK: %[[SHORT:.*]] = arith.cmpi sle, %[[BLOCKS]], %c4096
+// CHECK: scf.if %[[SHORT]] {
+// CHECK: gpu.launch_func @kernels::@ssa_topk blocks {{.*}} dynamic_shared_memory_size
+// CHECK: }
+// CHECK: %[[LONG:.*]] = arith.cmpi sgt, %[[BLOCKS]], %c4096
+// CHECK: scf.if %[[LONG]] {
+// CHECK: gpu.launch_func @kernels::@ssa_topk_long blocks {{.*}} dynamic_shared_memory_size
+// CHECK: }
+// CHECK-NOT: gpu.launch_func
+func.func @forced(%s: !s, %k: !k) -> !t {
+  %a = ssa.topk %s of %k {init_blocks = 1, local_blocks = 2, mask = #ssa.mask<causal>} : !s, !k -> !sel
+  %r = ssa.to_indices %a : !sel -> !t
+  return %r : !t
+}
+
+// -----
+
+!s = tensor<?x1x?x?xf32>
+!k = tensor<?x1x1000x16xbf16>
+!q = tensor<?x4x?x16xbf16>
+!sel = !ssa.selection<?x1x?x16, key_block = 1, query_block = 8, sorted>
+!t = tensor<?x1x?x16xi32>
+
+// The length of rows is known. Without a mask nothing is asked of a column, and nothing is forced. 0.5 is the least score that is
+// taken: its key is -1090519040.
+// CHECK: gpu.func @ssa_topk(
+// CHECK-NOT: arith.cmpi ult, %{{.*}} : i1
+// CHECK: arith.constant -1090519040 : i32
+// CHECK-NOT: gpu.func @ssa_topk_long
+// CHECK-LABEL: func.func @threshold
+// CHECK: cf.assert %{{.*}}, "'ssa.topk' expected dimension 2 of 'scores' to be the query blocks of 'queries'"
+// CHECK: gpu.launch_func @kernels::@ssa_topk blocks
+func.func @threshold(%s: !s, %k: !k, %q: !q) -> !t {
+  %a = ssa.topk %s of %k for %q {threshold = 0.5} : !s, !k, !q -> !sel
+  %r = ssa.to_indices %a : !sel -> !t
+  return %r : !t
+}
+
+// -----
+
+!s = tensor<?x1x?x512xf32>
+!k = tensor<?x1x?x16xbf16>
+!raw = !ssa.selection<?x1x?x8, key_block = 64, query_block = 16>
+!cand = !ssa.selection<?x1x?x8, key_block = 64, query_block = 16, sorted>
+!sel = !ssa.selection<?x1x?x96, key_block = 1, sorted>
+!t = tensor<?x1x?x96xi32>
+!l = tensor<?x1x?x8xi32>
+
+// A column is a token of the 8 blocks of the list of 16 queries; what is written is its number.
+// CHECK: gpu.func @ssa_topk(
+// CHECK: %[[SHARED:.*]] = arith.cmpi eq, %{{.*}}, %c1 : index
+// CHECK: arith.divui %{{.*}}, %c16
+// CHECK: arith.divui %[[COLUMN:.*]], %c64_i32
+// CHECK: %[[ENTRY:.*]] = memref.load %arg5
+// CHECK: arith.cmpi ult, %[[ENTRY]], %{{.*}} : i32
+// CHECK: arith.muli %[[ENTRY]], %c64_i32
+// CHECK-LABEL: func.func @within
+// CHECK: cf.assert %{{.*}}, "'ssa.topk' expected dimension 0 of 'within' to be dimension 0 of 'scores'"
+// CHECK: cf.assert %{{.*}}, "'ssa.topk' expected dimension 2 of 'within' to be the lists for the rows of 'scores'"
+// CHECK: gpu.launch_func @kernels::@ssa_topk blocks
+func.func @within(%s: !s, %k: !k, %l: !l) -> !t {
+  %raw = ssa.from_indices %l : !l -> !raw
+  %cand = ssa.sort %raw : !raw -> !cand
+  %a = ssa.topk %s of %k within %cand {mask = #ssa.mask<causal>} : !s, !k, !cand -> !sel
+  %r = ssa.to_indices %a : !sel -> !t
+  return %r : !t
+}
+
+// -----
+
+!s = tensor<?x1x?x?xf32>
+!k = tensor<?x1x?x16xbf16>
+!sel = !ssa.selection<?x1x?x64, key_block = 128, sorted>
+!t = tensor<?x1x?x64xi32>
+
+// Sums of scores are of f64: they decide as exact ones would.
+// CHECK: gpu.func @ssa_topk_long(
+// CHECK-SAME: memref<256xf64, #gpu.address_space<workgroup>>
+// CHECK-SAME: nvvm.minctasm = 1 : i32
+// CHECK: arith.extf %{{.*}} : f32 to f64
+// CHECK: arith.cmpf olt, %{{.*}} : f64
+// CHECK-LABEL: func.func @top_p
+// CHECK: gpu.launch_func @kernels::@ssa_topk_long blocks
+// CHECK-NOT: gpu.launch_func
+func.func @top_p(%s: !s, %k: !k) -> !t {
+  %a = ssa.topk %s of %k {mask = #ssa.mask<causal>, top_p = 0.9} : !s, !k -> !sel
+  %r = ssa.to_indices %a : !sel -> !t
+  return %r : !t
+}
+
+// -----
+
+!s = tensor<?x1x?x?xf32>
+!k = tensor<?x1x?x16xbf16>
+!sel = !ssa.selection<?x1x?x0, key_block = 128, sorted>
+!t = tensor<?x1x?x0xi32>
+
+// CHECK-LABEL: func.func @none
+// CHECK-NOT: gpu.launch_func
+func.func @none(%s: !s, %k: !k) -> !t {
+  %a = ssa.topk %s of %k : !s, !k -> !sel
+  %r = ssa.to_indices %a : !sel -> !t
+  return %r : !t
+}
