@@ -30,6 +30,10 @@ static std::optional<int64_t> getRowsPerList(SparseAttendOp op) {
 static ScheduleAttr selectSchedule(SparseAttendOp op, TargetAttr target) {
   int64_t dim = op.getQuery().getType().getDimSize(3), valueDim = op.getOutput().getType().getDimSize(3);
   Instruction instruction = target.hasWGMMA() ? Instruction::wgmma : Instruction::mma_sync;
+  // A list of few rows gets one warp: many blocks fit, and each goes its own way. Wider heads would not leave registers for that.
+  constexpr int64_t rowsOfWarp = 16;
+  if (getRowsPerList(op).value_or(128) <= rowsOfWarp && std::max(dim, valueDim) <= 128)
+    return ScheduleAttr::get(op.getContext(), Instruction::mma_sync, rowsOfWarp, /*tile_keys=*/16, /*stages=*/4);
   bool isTall = instruction == Instruction::wgmma && getRowsPerList(op).value_or(128) >= 128;
   int64_t rows = isTall ? 128 : 64, keys = 64;
   bool fillsLongSteps = op.getSelections().empty() || cast<SelectionType>(op.getSelections().front().getType()).getKeyBlock() % 128 == 0;
