@@ -47,9 +47,10 @@ class Pattern:
     results: what each result is, a word each:
         rows    floats that are means or weighted sums of rows of `values`: |got - ref| <= e * (max|value| + |ref|)
         lse     |got - ref| <= 2e-3 + 1e-3 |ref|
-        scores  f32, |got - ref| <= 2^-12 * (max|score| + |ref|)
+        scores  |got - ref| <= e * (max|score| + |ref|)
         list    lists of numbers, exactly
     values: names of the arguments that bound results of kind rows.
+    branches: how many weighted sums of values, each with weights of a sum of at most 1, a result of kind rows adds.
     outliers: the part of the rows of a result that may be different, where a selection inside hangs on scores that
         differ by less than rounding does. 0 for single ops.
     sizes: cases (b, m, n).
@@ -63,6 +64,7 @@ class Pattern:
     arguments: dict
     results: str
     values: str = ""
+    branches: int = 1
     outliers: float = 0.0
     sizes: tuple = ALL
     queries_vary: bool = True
@@ -74,7 +76,15 @@ class Pattern:
 
     def query_axes(self):
         """For each argument the axis that counts queries, or None."""
-        one, two = self.make(1, 128, 256, 0), self.make(1, 256, 256, 0)
+        return self._axes((1, 128, 256), (1, 256, 256))
+
+    def batch_axes(self):
+        """For each argument the axis that counts sequences, or None."""
+        return self._axes((1, 4, 256), (2, 4, 256))
+
+    def _axes(self, first, second):
+        """For each argument the axis whose size differs between two cases, or None."""
+        one, two = self.make(*first, 0), self.make(*second, 0)
         axes = {}
         for name in one:
             found = [d for d, (p, q) in enumerate(zip(one[name].shape, two[name].shape)) if p != q]
@@ -113,7 +123,8 @@ def add_examples():
                     tensors,
                     result_kinds(example, entry),
                     values.get(example, "v"),
-                    0.0 if entry in no_selection else 0.005,
+                    branches=3 if entry == "nsa" else 1,
+                    outliers=0.0 if entry in no_selection else 0.005,
                     queries_vary=example not in blocks_of_queries,
                 )
             )

@@ -97,7 +97,7 @@ def bound_of(kind, expected, dtype, largest):
     if kind == "lse":
         return 2e-3 + 1e-3 * magnitude
     if kind == "scores":
-        return EPSILON["f32"] * (magnitude.max(initial=0) + magnitude)
+        return EPSILON[dtype] * (magnitude.max(initial=0) + magnitude)
     return EPSILON[dtype] * (largest + magnitude)
 
 
@@ -183,7 +183,8 @@ class Runner:
 
     def largest(self, arrays):
         names = [name for name in self.pattern.values.split() if name in arrays]
-        return max((np.abs(arrays[name][np.isfinite(arrays[name])]).max(initial=0) for name in names), default=0.0)
+        most = max((np.abs(arrays[name][np.isfinite(arrays[name])]).max(initial=0) for name in names), default=0.0)
+        return self.pattern.branches * most
 
     def call(self, tensors, strided=False):
         """Results in memory full of NaN; with `strided` inside of larger tensors."""
@@ -262,8 +263,9 @@ class Runner:
 
     def check_alone(self, size, tensors, together):
         """A sequence alone and in a batch: the same bits."""
+        axes = list(self.pattern.batch_axes().values())
         for i in range(size[0]):
-            alone = self.call([t[i : i + 1] if t.dim() >= 3 and t.shape[0] == size[0] else t for t in tensors])
+            alone = self.call([t if axis is None else t.narrow(axis, i, 1) for t, axis in zip(tensors, axes)])
             for number, (one, all_) in enumerate(zip(alone, together)):
                 if not same_bits(one[0], all_[i]):
                     raise Wrong(f"{size} alone: result {number} of sequence {i} has other bits than in the batch")

@@ -42,9 +42,13 @@ static std::string describeAddress(uint64_t address) { return "0x" + llvm::utohe
 static std::string checkLayout(const std::string &what, const ArrayView &array) {
   int64_t elements = 1, last = 0, reach;
   bool overflows = false;
+  if (llvm::any_of(array.shape, [](int64_t size) { return size < 0; }))
+    return what + " must not have negative sizes, but got " + describe(array.shape);
   for (auto [size, stride] : llvm::zip(array.shape, array.strides)) {
-    if (size < 0)
-      return what + " must not have negative sizes, but got " + describe(array.shape);
+    if (array.isEmpty()) {
+      overflows |= llvm::MulOverflow(elements, std::max<int64_t>(size, 1), elements);
+      continue;
+    }
     if (size > 1 && stride < 0)
       return what + " must not have negative strides, but got " + describe(array.strides);
     overflows |= llvm::MulOverflow(elements, std::max<int64_t>(size, 1), elements);
@@ -75,12 +79,13 @@ static std::string checkAlignment(const std::string &what, const ArrayView &arra
   return "";
 }
 
-/// Gives dimensions along which there is nothing to step the stride of a contiguous array, so that what was there has
-/// no influence.
+/// Gives dimensions along which there is nothing to step, and all of an array without elements, the stride of a
+/// contiguous array, so that what was there has no influence.
 static void normalizeStrides(ArrayView &array) {
   int64_t step = 1;
+  bool isEmpty = array.isEmpty();
   for (size_t d = array.shape.size(); d-- > 0;) {
-    if (array.shape[d] <= 1)
+    if (isEmpty || array.shape[d] <= 1)
       array.strides[d] = step;
     step *= std::max<int64_t>(array.shape[d], 1);
   }

@@ -35,7 +35,9 @@ def contiguous(shape: "Iterable[int]") -> "tuple[int, ...]":
 
 
 def normalized(shape: "tuple[int, ...]", strides: "tuple[int, ...]") -> "tuple[int, ...]":
-    """The strides, those of a contiguous array where there is nothing to step along."""
+    """The strides, those of a contiguous array where there is nothing to step along, or no element."""
+    if 0 in shape:
+        return contiguous(shape)
     if strides and min(shape) <= 1:
         return tuple(c if size <= 1 else s for size, s, c in zip(shape, strides, contiguous(shape)))
     return strides
@@ -55,9 +57,11 @@ def text(extents: "Iterable[int | None]") -> str:
 def check_layout(what: str, shape: "tuple[int, ...]", strides: "tuple[int, ...]") -> None:
     """What has to hold for any array: `what` is "argument 'q'"."""
     elements, last = 1, 0
+    if shape and min(shape) < 0:
+        raise ValueError(f"{what} must not have negative sizes, but got {text(shape)}")
+    if 0 in shape:
+        strides = contiguous(shape)
     for size, stride in zip(shape, strides):
-        if size < 0:
-            raise ValueError(f"{what} must not have negative sizes, but got {text(shape)}")
         if size > 1 and stride < 0:
             raise ValueError(f"{what} must not have negative strides, but got {text(strides)}")
         elements *= max(size, 1)
