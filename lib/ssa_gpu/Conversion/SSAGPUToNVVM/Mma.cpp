@@ -7,6 +7,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::ssa_gpu;
@@ -118,57 +119,69 @@ Value makeDescriptor(ThreadEmitter &e, Value address, int64_t leading) {
   return arith::OrIOp::create(b, e.loc, wide, arith::ConstantIntOp::create(b, e.loc, i64, int64_t(head)));
 }
 
-Value advance(ThreadEmitter &e, Value descriptor, int64_t bytes) {
-  if (bytes == 0)
-    return descriptor;
-  Value step = arith::ConstantIntOp::create(e.builder, e.loc, e.builder.getI64Type(), bytes / 16);
-  return arith::AddIOp::create(e.builder, e.loc, descriptor, step);
-}
+/// The text of one piece of inline assembly: products on `values` accumulator registers of each part, which are `$0`.. and are
+/// followed by the operands. All in one piece, since between two pieces every accumulator passes through LLVM and its code generator,
+/// which may also put moves there that `ptxas` would have to wait for.
+class WgmmaText {
+public:
+  WgmmaText(int64_t values, bool hasInits) : next(hasInits ? 2 * values : values), os(text) {}
 
-/// Inline assembly over `values` f32 registers, read and written, and `inputs`.
-SmallVector<Value> callAsm(ThreadEmitter &e, StringRef text, ArrayRef<Value> values, ArrayRef<Value> inputs) {
+  /// The next `count` operands.
+  SmallVector<std::string> operands(int64_t count) {
+    SmallVector<std::string> names;
+    for (int64_t i = 0; i < count; ++i)
+      names.push_back("$" + std::to_string(next++));
+    return names;
+  }
+
+  void line(const Twine &instruction) { os << instruction << ";\n"; }
+
+  /// A descriptor `bytes` past another.
+  std::string advance(StringRef descriptor, int64_t bytes) {
+    if (bytes == 0)
+      return descriptor.str();
+    std::string name = "d" + std::to_string(numDescriptors++);
+    line(".reg .b64 " + name);
+    line("add.s64 " + name + ", " + descriptor + ", " + Twine(bytes / 16));
+    return name;
+  }
+
+  /// A product of 64 rows, 16 inner columns and `columns` columns on the accumulators from `first`.
+  void multiply(StringRef types, int64_t columns, int64_t first, StringRef lhs, StringRef rhs, bool adds, StringRef layouts) {
+    os << "wgmma.mma_async.sync.aligned.m64n" << columns << "k16.f32." << types << " {";
+    for (int64_t i = 0; i < columns / 2; ++i)
+      os << (i ? ", $" : "$") << first + i;
+    line("}, " + lhs + ", " + rhs + (adds ? ", 1, 1, 1, " : ", 0, 1, 1, ") + layouts);
+  }
+
+  std::string take() { return "{\n" + text + "}"; }
+
+private:
+  int64_t next, numDescriptors = 0;
+  std::string text;
+  llvm::raw_string_ostream os;
+};
+
+/// Inline assembly that gives `count` f32 registers, which begin as `inits` if there are any.
+SmallVector<Value> callAsm(ThreadEmitter &e, StringRef text, int64_t count, ArrayRef<Value> inits, ArrayRef<Value> inputs) {
   std::string constraints;
-  for (size_t i = 0; i < values.size(); ++i)
-    constraints += "=f,";
-  for (size_t i = 0; i < values.size(); ++i)
+  for (int64_t i = 0; i < count; ++i)
+    constraints += "=&f,";
+  for (size_t i = 0; i < inits.size(); ++i)
     constraints += std::to_string(i) + ",";
   for (Value v : inputs)
     constraints += v.getType().isInteger(64) ? "l," : "r,";
   constraints.pop_back();
-  SmallVector<Value> operands(values);
+  SmallVector<Value> operands(inits);
   llvm::append_range(operands, inputs);
-  auto type = LLVM::LLVMStructType::getLiteral(e.builder.getContext(), SmallVector<Type>(values.size(), e.builder.getF32Type()));
+  auto type = LLVM::LLVMStructType::getLiteral(e.builder.getContext(), SmallVector<Type>(count, e.builder.getF32Type()));
   auto call = LLVM::InlineAsmOp::create(e.builder, e.loc, type, operands, text, constraints, /*has_side_effects=*/true,
                                         /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
                                         LLVM::AsmDialectAttr::get(e.builder.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
   SmallVector<Value> results;
-  for (size_t i = 0; i < values.size(); ++i)
+  for (int64_t i = 0; i < count; ++i)
     results.push_back(LLVM::ExtractValueOp::create(e.builder, e.loc, call.getResult(0), i));
   return results;
-}
-
-/// `wgmma` with accumulator registers `$0`.., the operands behind them.
-std::string getWgmmaText(int64_t columns, StringRef type, bool lhsInRegisters, bool rhsIsTransposedInMemory) {
-  std::string text = ("wgmma.mma_async.sync.aligned.m64n" + Twine(columns) + "k16.f32." + type + "." + type + " {").str();
-  int64_t values = columns / 2;
-  for (int64_t i = 0; i < values; ++i)
-    text += (i ? ", $" : "$") + std::to_string(i);
-  int64_t next = 2 * values; // outputs come first, then the tied inputs
-  text += "}, ";
-  auto operand = [&] { return "$" + std::to_string(next++); };
-  if (lhsInRegisters) {
-    std::string a = operand() + ", ";
-    a += operand() + ", ";
-    a += operand() + ", ";
-    a += operand();
-    text += "{" + a + "}, ";
-  } else {
-    text += operand() + ", ";
-  }
-  text += operand() + ", 1, 1, 1, ";
-  if (!lhsInRegisters)
-    text += "0, ";
-  return text + (rhsIsTransposedInMemory ? "1;" : "0;");
 }
 
 Value convertWgmma(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accumulator) {
@@ -176,39 +189,40 @@ Value convertWgmma(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accum
   ArrayRef<int64_t> shape = op.getRhs().getType().getShape();
   bool transposed = op.getTransposed();
   int64_t rows = shape[0], inner = transposed ? shape[1] : shape[0], columns = transposed ? shape[0] : shape[1];
-  StringRef type = isa<BFloat16Type>(op.getRhs().getType().getElementType()) ? "bf16" : "f16";
+  StringRef types = isa<BFloat16Type>(op.getRhs().getType().getElementType()) ? "bf16.bf16" : "f16.f16";
   bool lhsInRegisters = isa<VectorType>(lhs.getType());
   int64_t lhsRows = lhsInRegisters ? 0 : cast<SharedType>(op.getLhs().getType()).getShape()[0];
-  Value lhsDescriptor;
-  if (!lhsInRegisters) // a warpgroup has its own 64 rows
-    lhsDescriptor = makeDescriptor(e, e.offset(lhs, e.mul(e.div(e.warp(), 4), 64 * 128)), 0);
-  // Where rows are the inner dimension the panels are `rows` rows apart.
-  Value rhsDescriptor = makeDescriptor(e, rhs, transposed ? 0 : rows * 128);
+  bool adds = !matchPattern(op.getAccumulator(), m_AnyZeroFloat());
 
-  SmallVector<Value> values;
-  for (int64_t i = 0; i < columns / 2; ++i)
-    values.push_back(e.extract(accumulator, i));
-  NVVM::WgmmaFenceAlignedOp::create(e.builder, e.loc);
+  SmallVector<Value> inits, inputs;
+  for (int64_t i = 0; adds && i < columns / 2; ++i)
+    inits.push_back(e.extract(accumulator, i));
+  if (lhsInRegisters)
+    for (int64_t i = 0; i < inner / 4; ++i)
+      inputs.push_back(e.extract(lhs, i));
+  else // a warpgroup has its own 64 rows
+    inputs.push_back(makeDescriptor(e, e.offset(lhs, e.mul(e.div(e.warp(), 4), 64 * 128)), 0));
+  // Where rows are the inner dimension the panels are `rows` rows apart.
+  inputs.push_back(makeDescriptor(e, rhs, transposed ? 0 : rows * 128));
+
+  WgmmaText text(columns / 2, adds);
+  SmallVector<std::string> lhsNames = text.operands(inputs.size() - 1);
+  std::string rhsName = text.operands(1).front();
+  text.line("wgmma.fence.sync.aligned");
   for (int64_t first = 0; first < columns; first += maxColumns) {
     int64_t width = std::min(maxColumns, columns - first);
-    std::string text = getWgmmaText(width, type, lhsInRegisters, !transposed);
-    MutableArrayRef<Value> part = MutableArrayRef<Value>(values).slice(first / 2, width / 2);
     for (int64_t k = 0; k < inner; k += 16) {
-      SmallVector<Value> inputs;
-      if (lhsInRegisters)
-        for (int64_t i = 0; i < 4; ++i)
-          inputs.push_back(e.extract(lhs, k / 4 + i));
-      else
-        inputs.push_back(advance(e, lhsDescriptor, k / 64 * lhsRows * 128 + k % 64 * 2));
-      inputs.push_back(transposed ? advance(e, rhsDescriptor, first * 128 + k / 64 * rows * 128 + k % 64 * 2)
-                                  : advance(e, rhsDescriptor, first / 64 * rows * 128 + k * 128));
-      llvm::copy(callAsm(e, text, part, inputs), part.begin());
+      std::string left = lhsInRegisters ? "{" + llvm::join(ArrayRef(lhsNames).slice(k / 4, 4), ", ") + "}"
+                                        : text.advance(lhsNames.front(), k / 64 * lhsRows * 128 + k % 64 * 2);
+      std::string right = text.advance(rhsName, transposed ? first * 128 + k / 64 * rows * 128 + k % 64 * 2
+                                                           : first / 64 * rows * 128 + k * 128);
+      std::string layouts = (lhsInRegisters ? "" : "0, ") + std::string(transposed ? "0" : "1");
+      text.multiply(types, width, first / 2, left, right, adds || k > 0, layouts);
     }
   }
-  NVVM::WgmmaGroupSyncAlignedOp::create(e.builder, e.loc);
-  // The accumulators pass through the wait, so that nothing reads them before it.
-  values = callAsm(e, "wgmma.wait_group.sync.aligned 0;", values, {});
-  return e.fromElements(values);
+  text.line("wgmma.commit_group.sync.aligned");
+  text.line("wgmma.wait_group.sync.aligned 0");
+  return e.fromElements(callAsm(e, text.take(), columns / 2, inits, inputs));
 }
 
 struct ConvertMma : OpConversionPattern<ssa_gpu::MmaOp> {
