@@ -76,7 +76,6 @@ LogicalResult ChipCompilation::makeKernels(StringRef chip) {
     attach.chip = chip.str();
     pm.addPass(createSSAAttachTargetPass(attach));
     buildSSAToKernelsPipeline(pm);
-    pm.addPass(createSSAMergeKernelsPass());
   });
   if (failed(result))
     return failure();

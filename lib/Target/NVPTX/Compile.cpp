@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ChipNeeds.h"
+#include "Optimize.h"
 #include "mlir/IR/Threading.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Support/Timing.h"
@@ -17,10 +18,8 @@
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/IR/OptBisect.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Target/TargetMachine.h"
@@ -96,15 +95,6 @@ thread_local std::string *Guard::current = nullptr;
 
 namespace {
 
-/// Leaves out passes of the code generator that take a third of its time and change nothing to speak of after O3
-/// (measured on the kernels of all examples: the same registers, the code longer by less than 1 %).
-struct CodeGenerationGate : llvm::OptPassGate {
-  bool isEnabled() const override { return true; }
-  bool shouldRunPass(StringRef pass, StringRef) const override {
-    return pass != "slsr" && pass != "nary-reassociate" && pass != "gvn";
-  }
-};
-
 /// Kernels that are compiled together, on their way.
 class Compilation {
 public:
@@ -117,7 +107,6 @@ private:
   LogicalResult generate(bool printLLVM, DeviceCode &code, TimingScope &timing);
   LogicalResult createMachine();
   LogicalResult checkIntrinsics();
-  void optimize();
   void emit(DeviceCode &code);
   void reportTo(Location loc);
 
@@ -176,9 +165,8 @@ void Compilation::reportTo(Location loc) {
 LogicalResult Compilation::translate() {
   if (failed(createMachine()))
     return failure();
-  static CodeGenerationGate gate;
   context = std::make_unique<llvm::LLVMContext>();
-  context->setOptPassGate(gate);
+  context->setOptPassGate(getCodeGenerationGate());
   reportTo(kernels.getLoc());
   module = translateModuleToLLVMIR(kernels, *context, kernels.getName(), /*disableVerification=*/true);
   if (!module)
@@ -209,25 +197,12 @@ LogicalResult Compilation::checkIntrinsics() {
   return success();
 }
 
-void Compilation::optimize() {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager calls;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(machine.get());
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(calls);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, calls, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(*module, modules);
-}
-
 void Compilation::emit(DeviceCode &code) {
   llvm::SmallString<0> ptx;
   llvm::raw_svector_ostream os(ptx);
   llvm::legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, os, nullptr, llvm::CodeGenFileType::AssemblyFile)) {
+  if (machine->addPassesToEmitFile(passes, os, nullptr, llvm::CodeGenFileType::AssemblyFile,
+                                   /*DisableVerify=*/true)) { // it was verified when it was made
     hasErrors = true;
     return;
   }
@@ -241,7 +216,7 @@ LogicalResult Compilation::generate(bool printLLVM, DeviceCode &code, TimingScop
       [&] {
         {
           TimingScope scope = timing.nest("LLVM optimization");
-          optimize();
+          optimizeKernels(*module, *machine);
         }
         if (printLLVM) {
           llvm::raw_string_ostream os(code.llvm);

@@ -25,11 +25,14 @@ void ssa::buildSSAToKernelsPipeline(OpPassManager &pm) {
   pm.addPass(createSSASortSelectionPass());
   pm.addPass(createSSASelectSchedulePass());
   pm.addPass(createConvertSSAToSSAGPUPass());
-  pm.addPass(createCanonicalizerPass());
+  // Kernels are simplified and compared while they are short. What lowering them leaves to do, LLVM does faster.
+  GreedyRewriteConfig inOrder;
+  inOrder.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled); // there are no blocks to merge
   pm.addPass(createCSEPass());
+  pm.addPass(createCanonicalizerPass(inOrder));
+  pm.addPass(createSSAMergeKernelsPass());
   pm.addPass(ssa_gpu::createSSAGPUAllocatePass());
   pm.addNestedPass<gpu::GPUModuleOp>(ssa_gpu::createConvertSSAGPUToNVVMPass());
-  pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
 
