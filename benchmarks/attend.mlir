@@ -1,4 +1,4 @@
-// Attention patterns whose kernels benchmarks/attend.py times: 64 query heads, 4 key heads, head dim 128, bf16.
+// Attention patterns whose kernels benchmarks/attend.py times, bf16; but for the last 64 query heads, 4 key heads, head dim 128.
 !q = tensor<?x64x?x128xbf16>
 !kv = tensor<?x4x?x128xbf16>
 !l = tensor<?x64x?xf32>
@@ -29,4 +29,29 @@ func.func @shared(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x64x?x8xi32>) -> !q {
   %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>}
       : !q, !kv, !kv, !ssa.selection<?x64x?x8, key_block = 128, query_block = 128> -> !q, !l
   return %o : !q
+}
+
+// The same for 64 queries: 16 blocks of 64.
+func.func @shared_64(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x64x?x16xi32>) -> !q {
+  %s = ssa.from_indices %t : tensor<?x64x?x16xi32> -> !ssa.selection<?x64x?x16, key_block = 64, query_block = 64>
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>}
+      : !q, !kv, !kv, !ssa.selection<?x64x?x16, key_block = 64, query_block = 64> -> !q, !l
+  return %o : !q
+}
+
+// DeepSeek sparse attention: 2048 tokens of every query for 128 heads, values the first 512 of 576 numbers of a key.
+!q_dsa = tensor<?x128x?x576xbf16>
+!k_dsa = tensor<?x1x?x576xbf16>
+!v_dsa = tensor<?x1x?x512xbf16>
+!o_dsa = tensor<?x128x?x512xbf16>
+func.func @dsa(%q: !q_dsa, %k: !k_dsa, %t: tensor<?x1x?x2048xi32>) -> !o_dsa {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %k, %c0 : !k_dsa
+  %n = tensor.dim %k, %c2 : !k_dsa
+  %v = tensor.extract_slice %k[0, 0, 0, 0] [%b, 1, %n, 512] [1, 1, 1, 1] : !k_dsa to !v_dsa
+  %s = ssa.from_indices %t : tensor<?x1x?x2048xi32> -> !ssa.selection<?x1x?x2048, key_block = 1>
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>}
+      : !q_dsa, !k_dsa, !v_dsa, !ssa.selection<?x1x?x2048, key_block = 1> -> !o_dsa, tensor<?x128x?xf32>
+  return %o : !o_dsa
 }

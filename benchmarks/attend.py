@@ -6,7 +6,7 @@
     python3 benchmarks/attend.py attend.json [--tokens 131072]
 
 Needs torch and python/ssa. Prints the device and one line a pattern: median of 10 runs after 2, the useful work (products of visible
-pairs only, 4 * D FLOP each) and its rate, beside what the work takes at 810 TFLOP/s, the matrix rate that one H200 reaches on bf16.
+pairs only, 2 * (D + Dv) FLOP each) and its rate, beside what the work takes at 810 TFLOP/s, the matrix rate that one H200 reaches on bf16.
 """
 
 import argparse
@@ -50,26 +50,36 @@ def visible_pairs(lists, own, block):
 
 
 def patterns(bundle, n, device):
-    """(name, function to time, visible pairs of one head) for each pattern."""
-    def rows(heads):
-        return torch.randn(1, heads, n, DIM, device=device).bfloat16()
+    """(name, function to time, FLOP of its useful work) for each pattern."""
+
+    def rows(heads, count=n, dim=DIM):
+        return torch.randn(1, heads, count, dim, device=device).bfloat16()
+
+    def flop(pairs, heads=HEADS, dims=2 * DIM):
+        return 2 * dims * heads * pairs
 
     q, k, v = rows(HEADS), rows(KEY_HEADS), rows(KEY_HEADS)
-    yield "dense, causal", lambda: bundle.dense(q, k, v), n * (n + 1) / 2
+    yield "dense, causal", lambda: bundle.dense(q, k, v), flop(n * (n + 1) / 2)
     window = min(4096, n)
-    yield "window of 4096", lambda: bundle.window(q, k, v), n * window - window * (window - 1) / 2
+    yield "window of 4096", lambda: bundle.window(q, k, v), flop(n * window - window * (window - 1) / 2)
 
     own = torch.arange(n, device=device) // 64
     lists = torch.stack([distinct_blocks(n, own, 16, device) for _ in range(KEY_HEADS)])[None]
     sample = slice(0, n, max(n // 4096, 1))
     pairs = visible_pairs(lists[0, 0, sample], own[sample], 64) * n / len(own[sample])
-    yield "16 blocks of 64 a query, random", lambda: bundle.per_query(q, k, v, lists), pairs
+    yield "16 blocks of 64 a query, random", lambda: bundle.per_query(q, k, v, lists), flop(pairs)
 
-    count = n // 128
-    own = torch.arange(count, device=device)
-    lists = torch.stack([distinct_blocks(count, own, 8, device) for _ in range(HEADS)])[None]
-    pairs = visible_pairs(lists[0, 0], own, 128) * 128
-    yield "8 blocks of 128 for 128 queries, random", lambda: bundle.shared(q, k, v, lists), pairs
+    for block, count, run in (128, 8, bundle.shared), (64, 16, bundle.shared_64):
+        own = torch.arange(n // block, device=device)
+        shared = torch.stack([distinct_blocks(n // block, own, count, device) for _ in range(HEADS)])[None]
+        pairs = visible_pairs(shared[0, 0], own, block) * block
+        yield f"{count} blocks of {block} for {block} queries, random", lambda: run(q, k, v, shared), flop(pairs)
+
+    queries, keys, count = 4096, min(n, 32768), 2048
+    q, k = rows(128, queries, 576), rows(1, keys, 576)
+    tokens = torch.stack([torch.randperm(keys - queries, device=device)[:count].sort().values.int() for _ in range(queries)])[None, None]
+    name = f"DSA: {count} of {keys} tokens, {queries} queries"
+    yield name, lambda: bundle.dsa(q, k, tokens), flop(queries * count, 128, 576 + 512)
 
 
 def main():
@@ -81,8 +91,8 @@ def main():
     bundle = ssa.load(options.bundle)
     print(f"{torch.cuda.get_device_name(0)}, {options.tokens} tokens, {HEADS}/{KEY_HEADS} heads of {DIM}, bf16")
     print(f"{'pattern':42} {'ms':>9} {'useful TFLOP':>13} {'TFLOP/s':>8} {'floor ms':>9}")
-    for name, run, pairs in patterns(bundle, options.tokens, device):
-        ms, work = median_ms(run), 4 * DIM * HEADS * pairs
+    for name, run, work in patterns(bundle, options.tokens, device):
+        ms = median_ms(run)
         print(f"{name:42} {ms:9.2f} {work / 1e12:13.2f} {work / ms / 1e9:8.0f} {work / MATRIX_RATE * 1e3:9.2f}", flush=True)
 
 

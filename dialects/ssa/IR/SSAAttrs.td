@@ -173,9 +173,20 @@ def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
     static StringRef attrName() { return "ssa.schedule"; }
     /// The schedule of `op`, null if it has none.
     static ScheduleAttr of(Operation *op) { return op->getAttrOfType<ScheduleAttr>(attrName()); }
-    int64_t getWarps() const { return getTileRows() / 16; }
-    /// Shared memory that attention of these head dims takes.
-    int64_t getSharedBytes(int64_t dim, int64_t valueDim) const;
+    /// Threads that copy where there are roles.
+    static constexpr int64_t numProducers = 128;
+    /// True if some warps copy and others multiply.
+    bool hasRoles() const { return getInstruction() == Instruction::wgmma; }
+    /// Groups of warps that share the columns of outputs which the registers of one warp cannot hold.
+    int64_t getGroups(SparseAttendOp op) const;
+    /// Tiles of queries in shared memory: with a second one the next item begins before the last has ended.
+    int64_t getQuerySlots(SparseAttendOp op) const;
+    /// Threads of a block.
+    int64_t getThreads(SparseAttendOp op) const;
+    /// Shared memory of a block.
+    int64_t getSharedBytes(SparseAttendOp op) const;
+    /// Blocks that run on a multiprocessor of the target at a time.
+    int64_t getBlocksPerSM(SparseAttendOp op, TargetAttr target) const;
   }];
 }
 

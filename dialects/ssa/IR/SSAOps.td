@@ -371,6 +371,8 @@ def SSA_SparseAttendOp : SSA_Op<"sparse_attend", [AttrSizedOperandSegments, NoMe
     BlocksAttr getBlocksOrTokens();
     /// True if keys and values are gathered rows.
     bool isGathered() { return getKey().getType().getRank() == 5; }
+    /// True if values are the first columns of keys, as in multi-head latent attention.
+    bool valuesAreKeys();
   }];
 }
 

@@ -17,18 +17,19 @@ def SSAGPU_Dialect : Dialect {
   let summary = "tiles of a thread block";
   let description = [{
     What a kernel does with tiles: matrix products, reductions along rows, asynchronous copies of gathered rows. All threads of
-    the block take part in every op.
+    the block take part in every op, or all threads of a role: `ssa_gpu.roles` splits the block into groups of warps that run programs of
+    their own and meet at pipes.
 
     A tile in registers is a builtin tensor whose encoding says how it is spread over threads, so `arith` and `math` apply to
     tiles as they are. The set of layouts is closed:
 
     | type | is | a thread holds |
     | --- | --- | --- |
-    | `tensor<MxNxT, #ssa_gpu.accumulator>` | result of a matrix product | `N/2` values: of rows `l/4` and `l/4 + 8` of its warp's 16 rows, columns `8j + 2*(l%4)` and the next |
+    | `tensor<MxNxT, #ssa_gpu.accumulator>` | result of a matrix product | `N/2` values (`N/2/G` with `<groups = G>`): of rows `l/4` and `l/4 + 8` of its warp's 16 rows, columns `8j + 2*(l%4)` and the next |
     | `tensor<MxT, #ssa_gpu.rows>` | one value per row of an accumulator | 2 values |
     | `tensor<MxKxT, #ssa_gpu.operand>` | left operand of a matrix product | `K/2` values |
 
-    `M` is 16 times the number of warps; lane `l` of a warp. A tile in shared memory is a `!ssa_gpu.shared`: rows of 128 bytes, a panel of
+    `M` is 16 times the number of warps of the block, role or group; lane `l` of a warp. A tile in shared memory is a `!ssa_gpu.shared`: rows of 128 bytes, a panel of
     64 columns of 16 bits after another, the 16-byte pieces of row `r` exchanged by `r % 8` (the hardware's 128-byte swizzle).
   }];
   let useDefaultTypePrinterParser = 1;
@@ -40,7 +41,15 @@ def SSAGPU_Dialect : Dialect {
 //===----------------------------------------------------------------------===//
 
 class SSAGPU_Attr<string name, string mnemo> : AttrDef<SSAGPU_Dialect, name> { let mnemonic = mnemo; }
-def SSAGPU_AccumulatorAttr : SSAGPU_Attr<"Accumulator", "accumulator"> { let summary = "layout of the result of a matrix product"; }
+def SSAGPU_AccumulatorAttr : SSAGPU_Attr<"Accumulator", "accumulator"> {
+  let summary = "layout of the result of a matrix product";
+  let description = [{
+    With `groups` the warps are so many groups that hold all rows each, and an equal share of the columns: what lets rows be longer than
+    the registers of one warp.
+  }];
+  let parameters = (ins DefaultValuedParameter<"int64_t", "1">:$groups);
+  let assemblyFormat = "(`<` `groups` `=` $groups^ `>`)?";
+}
 def SSAGPU_RowsAttr : SSAGPU_Attr<"Rows", "rows"> { let summary = "layout of one value per row of an accumulator"; }
 def SSAGPU_OperandAttr : SSAGPU_Attr<"Operand", "operand"> { let summary = "layout of the left operand of a matrix product"; }
 
@@ -64,6 +73,18 @@ def SSAGPU_SharedType : TypeDef<SSAGPU_Dialect, "Shared"> {
     int64_t getBytes() const { return getSlotBytes() * getNumSlots(); }
     bool isRing() const { return getShape().size() == (isTile() ? 3u : 2u); }
   }];
+}
+
+def SSAGPU_PipeType : TypeDef<SSAGPU_Dialect, "Pipe"> {
+  let mnemonic = "pipe";
+  let summary = "the barriers of a ring";
+  let description = [{
+    `!ssa_gpu.pipe<3>`: for each of three slots a barrier that says it is full and one that says it is empty.
+  }];
+  let parameters = (ins "int64_t":$slots);
+  let assemblyFormat = "`<` $slots `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = "int64_t getBytes() const { return 16 * getSlots(); }";
 }
 
 def SSAGPU_Accumulator : Type<CPred<"::mlir::ssa_gpu::hasLayout<::mlir::ssa_gpu::AccumulatorAttr>($_self)">, "accumulator tile", "::mlir::RankedTensorType">;
@@ -93,6 +114,7 @@ class SSAGPU_RegionOp<string mnemonic, list<Trait> traits = []>
 def SSAGPU_YieldOp : SSAGPU_Op<"yield", [Pure, ReturnLike, Terminator]> {
   let summary = "ends the region of an op";
   let arguments = (ins Variadic<AnyType>:$values);
+  let builders = [OpBuilder<(ins), "build($_builder, $_state, ValueRange());">];
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
@@ -193,6 +215,68 @@ def SSAGPU_WaitCopiesOp : SSAGPU_Op<"wait_copies"> {
   let assemblyFormat = "$pending attr-dict";
 }
 
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+def SSAGPU_RolesOp : SSAGPU_Op<"roles", [NoRegionArguments, SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "groups of warps that run programs of their own";
+  let description = [{
+    The first `threads[0]` threads of the block run the first region, the next `threads[1]` the second, and so on; inside, ops are those of
+    the role's threads alone. A role is whole warpgroups of 128 threads. `registers` is how many registers a thread of the role gets, in place of
+    an equal share; a kernel has at most one such op, at its top, and nothing after it.
+
+    Example: `ssa_gpu.roles threads [256, 128] registers [232, 40] {..}, {..}`
+  }];
+  let arguments = (ins DenseI32ArrayAttr:$threads, DenseI32ArrayAttr:$registers);
+  let regions = (region VariadicRegion<SizedRegion<1>>:$programs);
+  let assemblyFormat = "`threads` $threads `registers` $registers $programs attr-dict";
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "ArrayRef<int32_t>":$threads, "ArrayRef<int32_t>":$registers)>];
+  let extraClassDeclaration = "int32_t getFirstThread(unsigned role);";
+}
+
+def SSAGPU_AllocPipeOp : SSAGPU_Op<"alloc_pipe", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "the barriers by which two roles hand over the slots of rings";
+  let description = [{
+    Slots go round: the `producers` threads of one role `acquire` a slot, write to it and `publish` it; the `consumers` warps of
+    another role `await` it, read and `release` it. At first all slots are empty. Both sides count with a *ticket* of their own,
+    from 0 to twice the number of slots and round again: ticket `t` is slot `t mod slots`. Stands before `roles`.
+    `offset`, in bytes, is given by `ssa-gpu-allocate`.
+
+    Example: `%p = ssa_gpu.alloc_pipe {producers = 128 : i64, consumers = 8 : i64} : !ssa_gpu.pipe<2>`
+  }];
+  let arguments = (ins I64Attr:$producers, I64Attr:$consumers, OptionalAttr<I64Attr>:$offset);
+  let results = (outs SSAGPU_PipeType:$pipe);
+  let assemblyFormat = "attr-dict `:` type($pipe)";
+}
+
+def SSAGPU_BarrierOp : SSAGPU_Op<"barrier"> {
+  let summary = "wait for all threads of the block or, inside a role, of that";
+  let description = "Afterwards all see what any wrote to shared memory before, also as operands of matrix products.";
+  let assemblyFormat = "attr-dict";
+}
+
+class SSAGPU_PipeOp<string mnemonic> : SSAGPU_Op<mnemonic> {
+  let arguments = (ins SSAGPU_PipeType:$pipe, I32:$ticket);
+  let assemblyFormat = "$pipe `[` $ticket `]` attr-dict `:` type($pipe)";
+}
+def SSAGPU_AcquireOp : SSAGPU_PipeOp<"acquire"> { let summary = "wait until the slot of a ticket is empty"; }
+def SSAGPU_PublishOp : SSAGPU_PipeOp<"publish"> {
+  let summary = "say that a slot is full";
+  let description = "It is once all earlier writes of the producers are done, their asynchronous copies among them; nobody waits here.";
+}
+def SSAGPU_AwaitOp : SSAGPU_PipeOp<"await"> {
+  let summary = "wait until the slot of a ticket is full";
+  let description = "Afterwards its content is seen, also by matrix products.";
+}
+def SSAGPU_ReleaseOp : SSAGPU_PipeOp<"release"> { let summary = "say that all earlier reads from a slot are done"; }
+
+//===----------------------------------------------------------------------===//
+// Products and tiles in registers
+//===----------------------------------------------------------------------===//
+
 def SSAGPU_LoadOperandOp : SSAGPU_Op<"load_operand", [MemoryEffects<[MemRead]>]> {
   let summary = "a tile in shared memory as left operand in registers";
   let arguments = (ins SSAGPU_SharedType:$tile);
@@ -211,7 +295,7 @@ def SSAGPU_MmaOp : SSAGPU_Op<"mma", [MemoryEffects<[MemRead]>, TypesMatchWith<"r
   let summary = "matrix product added to an accumulator";
   let description = [{
     `result = lhs * rhs + accumulator`, or `lhs * transpose(rhs) + accumulator` with `transposed`: `rhs` is then `NxK`, else `KxN`. `lhs` is an
-    operand tile, or a tile in shared memory where `family` takes one (`wgmma`).
+    operand tile, or a tile in shared memory.
   }];
   let arguments = (ins AnyTypeOf<[SSAGPU_Operand, SSAGPU_SharedType]>:$lhs, SSAGPU_SharedType:$rhs, SSAGPU_Accumulator:$accumulator,
       UnitAttr:$transposed, SSAGPU_FamilyAttr:$family);
@@ -226,6 +310,24 @@ def SSAGPU_ReduceOp : SSAGPU_Op<"reduce", [Pure]> {
   let arguments = (ins SSAGPU_RowReductionAttr:$kind, SSAGPU_Accumulator:$tile);
   let results = (outs SSAGPU_RowVector:$rows);
   let assemblyFormat = "$kind $tile attr-dict `:` type($tile) `->` type($rows)";
+}
+
+def SSAGPU_JoinGroupsOp : SSAGPU_Op<"join_groups"> {
+  let summary = "sum or maximum over the groups of warps that hold parts of the columns";
+  let description = [{
+    Each group gets the same result, added in the order of the groups. `scratch` has an entry per row and group; it may be used again
+    after the next barrier.
+  }];
+  let arguments = (ins SSAGPU_RowReductionAttr:$kind, SSAGPU_RowVector:$rows, SSAGPU_SharedType:$scratch, I64Attr:$groups);
+  let results = (outs SSAGPU_RowVector:$result);
+  let assemblyFormat = "$kind $rows `through` $scratch `groups` $groups attr-dict `:` type($rows) `,` type($scratch) `->` type($result)";
+}
+
+def SSAGPU_StoreOperandOp : SSAGPU_Op<"store_operand"> {
+  let summary = "write an accumulator, rounded to 16 bits, to a tile in shared memory";
+  let description = "Seen by other threads, and by matrix products, after a `barrier`.";
+  let arguments = (ins SSAGPU_Accumulator:$tile, SSAGPU_SharedType:$target);
+  let assemblyFormat = "$tile `to` $target attr-dict `:` type($tile) `,` type($target)";
 }
 
 def SSAGPU_BroadcastOp : SSAGPU_Op<"broadcast", [Pure]> {

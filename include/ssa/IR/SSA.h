@@ -18,6 +18,10 @@
 #include "ssa/IR/SSADialect.h.inc"
 #include "ssa/IR/SSAEnums.h.inc"
 
+namespace mlir::ssa {
+class SparseAttendOp;
+} // namespace mlir::ssa
+
 #define GET_ATTRDEF_CLASSES
 #include "ssa/IR/SSAAttrs.h.inc"
 

@@ -37,6 +37,9 @@ inline bool isTile(Type type) {
   return hasLayout<AccumulatorAttr>(type) || hasLayout<RowsAttr>(type) || hasLayout<OperandAttr>(type);
 }
 
+/// The groups of warps over which the columns of a tile are spread.
+int64_t getGroups(RankedTensorType tile);
+
 /// The number of values of a tile that a thread holds.
 int64_t getValuesPerThread(RankedTensorType tile);
 

@@ -28,29 +28,37 @@ static std::optional<int64_t> getRowsPerList(SparseAttendOp op) {
 /// The choice follows what docs/kernels.md measured: tall tiles read keys and values for more rows, long steps synchronise less often;
 /// rows that are not there cost as much as others, and so do steps that large blocks do not fill.
 static ScheduleAttr selectSchedule(SparseAttendOp op, TargetAttr target) {
-  int64_t dim = op.getQuery().getType().getDimSize(3), valueDim = op.getOutput().getType().getDimSize(3);
+  int64_t dim = op.getQuery().getType().getDimSize(3), valueDim = op.getOutput().getType().getDimSize(3), widest = std::max(dim, valueDim);
   Instruction instruction = target.hasWGMMA() ? Instruction::wgmma : Instruction::mma_sync;
+  int64_t rowsPerList = getRowsPerList(op).value_or(128);
+  auto schedule = [&](int64_t rows, int64_t keys, int64_t stages) {
+    return ScheduleAttr::get(op.getContext(), instruction, rows, keys, stages);
+  };
   // A list of few rows gets one warp: many blocks fit, and each goes its own way. Wider heads would not leave registers for that.
   constexpr int64_t rowsOfWarp = 16;
-  if (getRowsPerList(op).value_or(128) <= rowsOfWarp && std::max(dim, valueDim) <= 128)
+  if (rowsPerList <= rowsOfWarp && widest <= 128)
     return ScheduleAttr::get(op.getContext(), Instruction::mma_sync, rowsOfWarp, /*tile_keys=*/16, /*stages=*/4);
-  bool isTall = instruction == Instruction::wgmma && getRowsPerList(op).value_or(128) >= 128;
-  int64_t rows = isTall ? 128 : 64, keys = 64;
-  bool fillsLongSteps = op.getSelections().empty() || cast<SelectionType>(op.getSelections().front().getType()).getKeyBlock() % 128 == 0;
+  // Keys of such width leave room for few; groups of warps share the columns of the output.
+  if (widest > 256)
+    return schedule(64, op.valuesAreKeys() ? 64 : 32, 2);
+  bool isTall = instruction == Instruction::wgmma && rowsPerList >= 128;
   // A step of 128 keys needs the registers that wider heads take for outputs.
-  if (isTall && fillsLongSteps && std::max(dim, valueDim) <= 128 && op.getScore().empty())
-    keys = 128;
-  auto schedule = [&](int64_t stages) { return ScheduleAttr::get(op.getContext(), instruction, rows, keys, stages); };
+  ScheduleAttr tall = schedule(128, widest <= 128 ? 128 : 64, 2);
+  if (isTall && tall.getSharedBytes(op) <= target.sharedMemoryBytes())
+    return tall;
+  ScheduleAttr three = schedule(64, 64, 3), two = schedule(64, 64, 2);
   // A third stage hides more latency, but not more than a second block on the multiprocessor.
-  constexpr int64_t reserved = 1024; // of a block
-  bool twoFit = 2 * (schedule(3).getSharedBytes(dim, valueDim) + reserved) <= target.sharedMemoryBytesPerSM();
-  return schedule(twoFit ? 3 : 2);
+  return three.getBlocksPerSM(op, target) >= two.getBlocksPerSM(op, target) && three.getSharedBytes(op) <= target.sharedMemoryBytes() ? three : two;
 }
 
 static LogicalResult verifySchedule(SparseAttendOp op, ScheduleAttr schedule, TargetAttr target) {
   if (schedule.getInstruction() == Instruction::wgmma && !target.hasWGMMA())
     return op.emitOpError() << "'instruction = wgmma' requires sm_90a, but the target is '" << target.getChip() << "'; use 'mma_sync'";
-  int64_t needed = schedule.getSharedBytes(op.getQuery().getType().getDimSize(3), op.getOutput().getType().getDimSize(3));
+  constexpr int64_t maxThreads = 1024;
+  if (int64_t threads = schedule.getThreads(op); threads > maxThreads)
+    return op.emitOpError() << "'" << ScheduleAttr::attrName() << "' needs " << threads << " threads in a block, but " << target.getChip()
+                            << " has " << maxThreads << "; lower 'tile_rows'";
+  int64_t needed = schedule.getSharedBytes(op);
   if (needed > target.sharedMemoryBytes())
     return op.emitOpError() << "'" << ScheduleAttr::attrName() << "' needs " << needed << " bytes of shared memory, but " << target.getChip()
                             << " has " << target.sharedMemoryBytes() << "; lower 'stages', 'tile_keys' or 'tile_rows'";

@@ -5,6 +5,7 @@
 #include "ssa_gpu/IR/SSAGPU.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::ssa_gpu;
@@ -40,7 +41,14 @@ void SSAGPUDialect::initialize() {
 // Types
 //===----------------------------------------------------------------------===//
 
-int64_t ssa_gpu::getValuesPerThread(RankedTensorType tile) { return hasLayout<RowsAttr>(tile) ? 2 : tile.getDimSize(1) / 2; }
+int64_t ssa_gpu::getGroups(RankedTensorType tile) {
+  auto layout = dyn_cast<AccumulatorAttr>(tile.getEncoding());
+  return layout ? layout.getGroups() : 1;
+}
+
+int64_t ssa_gpu::getValuesPerThread(RankedTensorType tile) {
+  return hasLayout<RowsAttr>(tile) ? 2 : tile.getDimSize(1) / 2 / getGroups(tile);
+}
 
 Type SharedType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
@@ -79,6 +87,42 @@ int64_t SharedType::getSlotBytes() const {
 
 int64_t SharedType::getNumSlots() const { return isRing() ? getShape().front() : 1; }
 
+LogicalResult PipeType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t slots) {
+  if (slots < 1)
+    return emitError() << "expected at least 1 slot, but got " << slots;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+void RolesOp::build(OpBuilder &builder, OperationState &state, ArrayRef<int32_t> threads, ArrayRef<int32_t> registers) {
+  state.addAttribute(getThreadsAttrName(state.name), builder.getDenseI32ArrayAttr(threads));
+  state.addAttribute(getRegistersAttrName(state.name), builder.getDenseI32ArrayAttr(registers));
+  for (size_t i = 0; i < threads.size(); ++i)
+    ensureTerminator(*state.addRegion(), builder, state.location);
+}
+
+int32_t RolesOp::getFirstThread(unsigned role) {
+  ArrayRef<int32_t> earlier = getThreads().take_front(role);
+  return std::accumulate(earlier.begin(), earlier.end(), 0);
+}
+
+LogicalResult RolesOp::verify() {
+  size_t roles = getPrograms().size();
+  if (getThreads().size() != roles || getRegisters().size() != roles)
+    return emitOpError() << "expected threads and registers for " << roles << " programs, but got " << getThreads().size() << " and "
+                         << getRegisters().size();
+  for (auto [threads, registers] : llvm::zip(getThreads(), getRegisters())) {
+    if (threads < 128 || threads % 128 != 0)
+      return emitOpError() << "expected the threads of a role to be a multiple of 128, but got " << threads;
+    if (registers < 24 || registers > 256 || registers % 8 != 0)
+      return emitOpError() << "expected the registers of a role to be a multiple of 8 in 24 .. 256, but got " << registers;
+  }
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Verifiers
 //===----------------------------------------------------------------------===//
@@ -105,8 +149,11 @@ LogicalResult MmaOp::verify() {
                          << " as operands (the right one transposed), but got " << lhs[0] << "x" << lhs[1] << " and " << k << "x" << n;
   if (k % 16 != 0 || n % 8 != 0)
     return emitOpError() << "expected the inner size to be a multiple of 16 and the columns of 8, but got " << k << " and " << n;
-  if (isa<SharedType>(getLhs().getType()) && getFamily() == Family::mma_sync)
-    return emitOpError("expected the left operand in registers, as 'mma_sync' needs it");
+  // A group's columns are whole blocks of the instructions, and of a right operand that is not transposed whole panels.
+  int64_t groups = getGroups(acc), part = n / groups, multiple = getTransposed() ? (getFamily() == Family::mma_sync ? 16 : 8) : 64;
+  if (groups > 1 && (n % groups != 0 || part % multiple != 0))
+    return emitOpError() << "expected the columns of a group to be a multiple of " << multiple << ", but got " << n << " for " << groups
+                         << " groups";
   return success();
 }
 

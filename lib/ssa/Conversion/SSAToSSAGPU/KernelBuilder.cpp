@@ -10,6 +10,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/SymbolTable.h"
+#include "ssa_gpu/IR/SSAGPU.h"
 #include <limits>
 
 using namespace mlir;
@@ -175,9 +176,6 @@ SmallVector<Value> Emitter::ifElse(Value condition, TypeRange types, llvm::funct
 // KernelBuilder
 //===----------------------------------------------------------------------===//
 
-/// The most blocks of a grid along x.
-static constexpr int64_t maxGrid = std::numeric_limits<int32_t>::max();
-
 /// The module of kernels of the module that `op` is in; made when there is none.
 static gpu::GPUModuleOp getKernelModule(Operation *op) {
   auto module = op->getParentOfType<ModuleOp>();
@@ -219,16 +217,41 @@ void KernelBuilder::setBlocksPerSM(int64_t blocks) {
 
 Value KernelBuilder::threadId() { return gpu::ThreadIdOp::create(device, loc, gpu::Dimension::x); }
 
-void KernelBuilder::forEachItem(Value count, llvm::function_ref<void(Value)> body) {
+Value KernelBuilder::addItems(Value count, int64_t maxBlocks) {
   Emitter onHost(host, loc);
-  blocks = onHost.min(count, onHost.index(maxGrid));
+  blocks = onHost.min(count, onHost.index(maxBlocks));
   hostArguments.push_back(count);
   // Shared memory, if any, comes after the arguments.
   Value total = function.getBody().front().insertArgument(function.getNumArguments(), device.getIndexType(), loc);
   function.setFunctionType(FunctionType::get(op->getContext(), ValueRange(hostArguments).getTypes(), {}));
+  return total;
+}
+
+void KernelBuilder::forEachItem(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
   Value first = gpu::BlockIdOp::create(device, loc, gpu::Dimension::x);
   Value step = gpu::GridDimOp::create(device, loc, gpu::Dimension::x);
-  loop(first, total, step, [&](Value item) { body(item); });
+  loop(first, total, step, inits, body);
+}
+
+void KernelBuilder::forEachItem(Value count, llvm::function_ref<void(Value)> body) {
+  forEachItem(addItems(count, maxGrid), {}, [&](Value item, ValueRange) {
+    body(item);
+    return SmallVector<Value>();
+  });
+}
+
+void KernelBuilder::addRoles(ArrayRef<Role> roles) {
+  SmallVector<int32_t> threads, registers;
+  for (const Role &role : roles) {
+    threads.push_back(role.threads);
+    registers.push_back(role.registers);
+  }
+  auto op = ssa_gpu::RolesOp::create(device, loc, threads, registers);
+  for (auto [role, region] : llvm::zip(roles, op.getPrograms())) {
+    OpBuilder::InsertionGuard guard(device);
+    device.setInsertionPointToStart(&region.front());
+    role.program();
+  }
 }
 
 /// The type of an array in shared memory.

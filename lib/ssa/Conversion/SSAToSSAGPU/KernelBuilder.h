@@ -113,14 +113,30 @@ public:
   void setWriteOnly(unsigned i, int64_t bytes);
 
   Value getArgument(unsigned i) { return function.getArgument(i); }
+  unsigned getNumArguments() { return function.getNumArguments(); }
 
   /// Lets the assembler use all registers with which so many blocks fit a multiprocessor. Without a word it takes fewer and spills.
   void setBlocksPerSM(int64_t blocks);
   Value threadId();
 
+  /// The most blocks of a grid along x.
+  static constexpr int64_t maxGrid = std::numeric_limits<int32_t>::max();
+
   /// Calls `body(item)` with the kernel's share of the items 0 .. `count`-1, one item per block at a time; `count` is a value of
   /// the host function. There is no limit to the count.
   void forEachItem(Value count, llvm::function_ref<void(Value item)> body);
+
+  /// The two parts of that, for programs that carry something from one item to the next: what the kernel sees of the count, for a grid of at
+  /// most so many blocks; and the loop.
+  Value addItems(Value count, int64_t maxBlocks);
+  void forEachItem(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(Value item, ValueRange carried)> body);
+
+  /// A program that some warps of the block run, with registers of their own.
+  struct Role {
+    int64_t threads, registers;
+    llvm::function_ref<void()> program;
+  };
+  void addRoles(ArrayRef<Role> roles);
 
   /// Shared memory for `count` elements, at a multiple of 16 bytes.
   Value addShared(Type elementType, int64_t count);

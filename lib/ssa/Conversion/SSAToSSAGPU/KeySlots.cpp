@@ -89,6 +89,12 @@ void KeySlots::useList(Emitter &e, SelectionType selection, Value buffer, ArrayR
   finish(e);
 }
 
+void KeySlots::useSteps(SelectionType selection, Value buffer, Value count) {
+  type = selection;
+  lists = buffer;
+  steps = count;
+}
+
 /// A scalar load of entry `i` (i32) of a list.
 static Value loadListEntry(Emitter &e, Value lists, Value begin, Value i) {
   // The list is read through a flat view: its place has been computed from strides already.
@@ -180,6 +186,12 @@ Value KeySlots::isAllVisible(Emitter &e, const Step &step) const {
       all = e.both(all, e.lt(last, e.add(config.firstPosition, e.i32(window))));
   }
   return all;
+}
+
+Value KeySlots::isAllVisible(Emitter &e, Value last) const {
+  if (config.mask && config.mask.getWindow()) // the first of a sorted list may be hidden too
+    return e.ne(last, last);
+  return isVisible(e, last, config.firstPosition);
 }
 
 //===----------------------------------------------------------------------===//

@@ -43,6 +43,9 @@ public:
   /// Visits the numbers of a sorted list, of which the tile's queries see those before the first that comes too late.
   void useList(Emitter &e, SelectionType type, Value lists, ArrayRef<Value> place, int64_t cells);
 
+  /// The same list where others look it up: no more than the steps is known here.
+  void useSteps(SelectionType type, Value lists, Value steps);
+
   Value getNumber(Emitter &e, Value slot) const;
 
   /// The keys of one step where they are neighbours: `base` .. `base + count - 1`.
@@ -57,6 +60,8 @@ public:
   /// True if the mask hides none of the step's keys, of which there is a whole tile, from any of the tile's queries. May be false though none
   /// is hidden.
   Value isAllVisible(Emitter &e, const Step &step) const;
+  /// The same of a step of a list whose last slot has number `last`.
+  Value isAllVisible(Emitter &e, Value last) const;
 
   /// True if the mask allows `number` to one of the tile's queries.
   Value isInSight(Emitter &e, Value number) const { return isVisible(e, number, config.firstPosition, config.lastPosition); }

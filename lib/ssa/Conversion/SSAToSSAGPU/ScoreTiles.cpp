@@ -55,10 +55,11 @@ FailureOr<Value> ScoreTiles::getLogits(Value products, Value numbers) {
   return hide(logits, numbers);
 }
 
-SoftmaxStep ScoreTiles::getSoftmaxStep(Value logits, Value max, Value sum) {
+SoftmaxStep ScoreTiles::getSoftmaxStep(Value logits, Value max, Value sum, Value scratch) {
   Value none = splatRows(-std::numeric_limits<double>::infinity());
   SoftmaxStep step;
-  step.max = arith::MaximumFOp::create(e.builder, e.loc, max, t.reduce(ssa_gpu::RowReduction::max, logits));
+  Value stepMax = t.joinGroups(ssa_gpu::RowReduction::max, t.reduce(ssa_gpu::RowReduction::max, logits), scratch);
+  step.max = arith::MaximumFOp::create(e.builder, e.loc, max, stepMax);
   // As long as a row has seen nothing, differences are taken from 0: -inf - -inf is NaN.
   Value isNone = arith::CmpFOp::create(e.builder, e.loc, arith::CmpFPredicate::OEQ, step.max, none);
   Value reference = e.select(isNone, splatRows(0), step.max);

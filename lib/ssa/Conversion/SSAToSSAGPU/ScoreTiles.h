@@ -30,7 +30,8 @@ public:
   /// The two parts of that without a score region.
   Value scaleProducts(Value products) { return scaleComesLast ? products : e.fmul(products, splat(scale)); }
   Value hide(Value logits, Value numbers);
-  SoftmaxStep getSoftmaxStep(Value logits, Value max, Value sum);
+  /// Where the columns are spread over groups of warps `max` is joined through `scratch`, and `sum` is that of the group's columns.
+  SoftmaxStep getSoftmaxStep(Value logits, Value max, Value sum, Value scratch);
   /// The maximum as a score, for the log-sum-exp.
   Value getNaturalMax(Value max);
 

@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace mlir::ssa;
 
 RankedTensorType TileEmitter::accumulatorType(int64_t columns, Type elementType) {
-  return RankedTensorType::get({rows, columns}, elementType, ssa_gpu::AccumulatorAttr::get(builder.getContext()));
+  return RankedTensorType::get({rows, columns}, elementType, ssa_gpu::AccumulatorAttr::get(builder.getContext(), groups));
 }
 
 RankedTensorType TileEmitter::rowsType(Type elementType) {
@@ -74,6 +74,10 @@ Value TileEmitter::loadEntry(Value array, Value index) {
 void TileEmitter::commitCopies() { ssa_gpu::CommitCopiesOp::create(builder, loc); }
 void TileEmitter::waitCopies(int64_t pending) { ssa_gpu::WaitCopiesOp::create(builder, loc, pending); }
 
+Value TileEmitter::allocPipe(int64_t slots, int64_t producers, int64_t consumers) {
+  return ssa_gpu::AllocPipeOp::create(builder, loc, ssa_gpu::PipeType::get(builder.getContext(), slots), producers, consumers, IntegerAttr());
+}
+
 Value TileEmitter::mma(ssa_gpu::Family family, Value lhs, Value rhs, bool transposed, Value accumulator) {
   return ssa_gpu::MmaOp::create(builder, loc, accumulator.getType(), lhs, rhs, accumulator, transposed, family);
 }
@@ -95,6 +99,12 @@ Value TileEmitter::toOperand(Value accumulator, Type elementType) {
 
 Value TileEmitter::reduce(ssa_gpu::RowReduction kind, Value tile) {
   return ssa_gpu::ReduceOp::create(builder, loc, rowsType(getElementTypeOrSelf(tile)), kind, tile);
+}
+
+void TileEmitter::storeOperand(Value accumulator, Value tile) { ssa_gpu::StoreOperandOp::create(builder, loc, accumulator, tile); }
+
+Value TileEmitter::joinGroups(ssa_gpu::RowReduction kind, Value rowVector, Value scratch) {
+  return groups == 1 ? rowVector : ssa_gpu::JoinGroupsOp::create(builder, loc, rowVector.getType(), kind, rowVector, scratch, groups).getResult();
 }
 
 Value TileEmitter::broadcast(Value rowVector, int64_t columns) {

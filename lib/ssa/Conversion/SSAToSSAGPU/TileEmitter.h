@@ -16,10 +16,10 @@ struct RowPlace {
   Value exists;
 };
 
-/// Builds ops on tiles of `rows` rows at the place of an emitter.
+/// Builds ops on tiles of `rows` rows at the place of an emitter; the columns of accumulators are spread over `groups` of warps.
 class TileEmitter {
 public:
-  TileEmitter(Emitter &e, int64_t rows) : builder(e.builder), loc(e.loc), rows(rows) {}
+  TileEmitter(Emitter &e, int64_t rows, int64_t groups = 1) : builder(e.builder), loc(e.loc), rows(rows), groups(groups) {}
 
   RankedTensorType accumulatorType(int64_t columns, Type elementType);
   RankedTensorType rowsType(Type elementType);
@@ -37,11 +37,21 @@ public:
   void fill(Value array, llvm::function_ref<Value(Value entry)> value);
   Value loadEntry(Value array, Value index);
   void commitCopies();
+  Value allocPipe(int64_t slots, int64_t producers, int64_t consumers);
+  void acquire(Value pipe, Value ticket) { ssa_gpu::AcquireOp::create(builder, loc, pipe, ticket); }
+  void publish(Value pipe, Value ticket) { ssa_gpu::PublishOp::create(builder, loc, pipe, ticket); }
+  void await(Value pipe, Value ticket) { ssa_gpu::AwaitOp::create(builder, loc, pipe, ticket); }
+  void release(Value pipe, Value ticket) { ssa_gpu::ReleaseOp::create(builder, loc, pipe, ticket); }
   void waitCopies(int64_t pending);
   Value mma(ssa_gpu::Family family, Value lhs, Value rhs, bool transposed, Value accumulator);
   Value loadOperand(Value tile);
   Value toOperand(Value accumulator, Type elementType);
+  void storeOperand(Value accumulator, Value tile);
+  void barrier() { ssa_gpu::BarrierOp::create(builder, loc); }
+  /// Of the columns of a group.
   Value reduce(ssa_gpu::RowReduction kind, Value tile);
+  /// Of what the groups have; `scratch` is only used if there is more than one.
+  Value joinGroups(ssa_gpu::RowReduction kind, Value rowVector, Value scratch);
   Value broadcast(Value rowVector, int64_t columns);
   Value mapRows(Type elementType, llvm::function_ref<Value(Value row)> value);
   Value mapColumns(int64_t columns, Type elementType, llvm::function_ref<Value(Value column)> value);
@@ -53,7 +63,7 @@ private:
 
   OpBuilder &builder;
   Location loc;
-  int64_t rows;
+  int64_t rows, groups;
 };
 
 } // namespace mlir::ssa

@@ -55,67 +55,89 @@ struct Piece {
   Value reads;    // else it is 0
 };
 
+/// The pieces of a tile that a thread copies. It copies the same columns of every so manieth row, where the threads are a multiple of the
+/// pieces of a row.
 template <typename Op>
-Piece locatePiece(ThreadEmitter &e, Op op, Value tile, Value source, Value row, Value piece) {
-  OpBuilder &b = e.builder;
-  int64_t width = op.getWidth(), columns = op.getColumns(), rows = op.getTile().getType().getShape()[0];
-  SmallVector<Value> place = e.inlineBody(op.getBody(), row);
-  Value column = e.mul(piece, width), reads = place[1];
-  if (columns < op.getTile().getType().getShape()[1])
-    reads = arith::AndIOp::create(b, e.loc, reads, e.lt(column, columns));
-  // What is not read forms no address outside of the buffer either.
-  Value zero = arith::ConstantIndexOp::create(b, e.loc, 0);
-  Value wide = arith::IndexCastUIOp::create(b, e.loc, b.getIndexType(), column);
-  Value at = arith::AddIOp::create(b, e.loc, place[0], wide);
-  Type type = cast<MemRefType>(op.getSource().getType()).getElementType();
-  Type address = type.getIntOrFloatBitWidth() == 8 ? b.getI8Type() : type;
-  Value from = e.element(source, arith::SelectOp::create(b, e.loc, reads, at, zero), address);
-  // The panel depends on the piece, and so on the thread.
-  Value panel = e.mul(e.div(column, 64), rows * 128);
-  Value within = e.rem(column, 64);
-  Value to = e.swizzled(e.offset(tile, panel), rows, 0, row, e.div(within, 8));
-  if (width < 8)
-    to = e.offset(to, e.mul(e.rem(column, 8), 2));
-  return {from, to, reads};
-}
+class Pieces {
+public:
+  Pieces(ThreadEmitter &e, Op op, Value tile)
+      : e(e), op(op), tile(tile), rows(op.getTile().getType().getShape()[0]), pieces(op.getTile().getType().getShape()[1] / int64_t(op.getWidth())),
+        threads(e.getNumThreads()), source(e.globalAddress(op.getSource())) {}
 
-/// Calls `body` for every piece of `width` columns of a tile that this thread copies. It copies the same columns of every so
-/// manieth row, where the threads are a multiple of the pieces of a row.
-template <typename Op>
-void forEachPiece(ThreadEmitter &e, Op op, Value tile, llvm::function_ref<void(const Piece &)> body) {
-  SharedType type = op.getTile().getType();
-  int64_t rows = type.getShape()[0], pieces = type.getShape()[1] / int64_t(op.getWidth()), threads = e.getNumThreads();
-  Value source = e.globalAddress(op.getSource());
-  int64_t total = rows * pieces;
-  // Many narrow copies are a loop: side by side they would take too many registers.
-  if (int64_t copies = total / threads; total % threads == 0 && copies > (op.getWidth() < 8 ? 8 : 16)) {
-    scf::ForOp::create(e.builder, e.loc, e.i32(0), e.i32(copies), e.i32(1), ValueRange(), [&](OpBuilder &, Location, Value i, ValueRange) {
-      Value number = e.add(e.thread(), e.mul(i, threads));
-      body(locatePiece(e, op, tile, source, e.div(number, pieces), e.rem(number, pieces)));
-      scf::YieldOp::create(e.builder, e.loc);
-    });
-    return;
-  }
-  for (int64_t begin = 0; begin < total; begin += threads) {
-    Value row, piece;
-    if (threads % pieces == 0) {
-      row = e.add(e.div(e.thread(), pieces), begin / pieces);
-      piece = e.rem(e.thread(), pieces);
-    } else {
-      Value number = e.add(e.thread(), begin);
-      row = e.div(number, pieces);
-      piece = e.rem(number, pieces);
+  /// Calls `body` for every piece.
+  void forEach(llvm::function_ref<void(const Piece &)> body) {
+    int64_t total = rows * pieces;
+    // Places are cheap to compute and dear to keep: LLVM would compute those of all copies before the loop that this is in, and keep them.
+    Value thread = e.computeHere(e.thread());
+    // Many narrow copies are a loop: side by side they would take too many registers.
+    if (int64_t copies = total / threads; total % threads == 0 && copies > (op.getWidth() < 8 ? 8 : 16)) {
+      scf::ForOp::create(e.builder, e.loc, e.i32(0), e.i32(copies), e.i32(1), ValueRange(), [&](OpBuilder &, Location, Value i, ValueRange) {
+        Value number = e.add(thread, e.mul(i, threads));
+        body(locate(e.div(number, pieces), e.rem(number, pieces)));
+        scf::YieldOp::create(e.builder, e.loc);
+      });
+      return;
     }
-    if (begin + threads <= total) {
-      body(locatePiece(e, op, tile, source, row, piece));
-      continue;
+    bool sameColumns = threads % pieces == 0;
+    int64_t rowsAtATime = threads / pieces;
+    // Rows a multiple of 8 apart exchange their pieces alike.
+    bool sameExchange = sameColumns && rowsAtATime % 8 == 0;
+    Value firstRow = e.div(thread, pieces), firstPiece = e.rem(thread, pieces), firstPlace = sameExchange ? getPlace(firstRow, firstPiece) : Value();
+    for (int64_t begin = 0; begin < total; begin += threads) {
+      auto copy = [&] {
+        if (!sameColumns) {
+          Value number = e.add(thread, begin);
+          return body(locate(e.div(number, pieces), e.rem(number, pieces)));
+        }
+        Value row = e.add(firstRow, begin / pieces);
+        body(locate(row, firstPiece, sameExchange ? e.offset(firstPlace, begin / pieces * 128) : Value()));
+      };
+      if (begin + threads <= total) {
+        copy();
+        continue;
+      }
+      scf::IfOp::create(e.builder, e.loc, arith::CmpIOp::create(e.builder, e.loc, arith::CmpIPredicate::ult, thread, e.i32(total - begin)),
+                        [&](OpBuilder &, Location) {
+                          copy();
+                          scf::YieldOp::create(e.builder, e.loc);
+                        });
     }
-    scf::IfOp::create(e.builder, e.loc, e.lt(e.thread(), total - begin), [&](OpBuilder &, Location) {
-      body(locatePiece(e, op, tile, source, row, piece));
-      scf::YieldOp::create(e.builder, e.loc);
-    });
   }
-}
+
+private:
+  /// Where a piece goes.
+  Value getPlace(Value row, Value piece) {
+    int64_t width = op.getWidth();
+    Value column = e.mul(piece, width), within = e.rem(column, 64);
+    // The panel depends on the piece, and so on the thread.
+    Value panel = e.mul(e.div(column, 64), rows * 128);
+    Value to = e.swizzled(e.offset(tile, panel), rows, 0, row, e.div(within, 8));
+    return width < 8 ? e.offset(to, e.mul(e.rem(column, 8), 2)) : to;
+  }
+
+  Piece locate(Value row, Value piece, Value to = {}) {
+    OpBuilder &b = e.builder;
+    int64_t columns = op.getColumns();
+    SmallVector<Value> place = e.inlineBody(op.getBody(), row);
+    Value column = e.mul(piece, op.getWidth()), reads = place[1];
+    if (columns < op.getTile().getType().getShape()[1])
+      reads = arith::AndIOp::create(b, e.loc, reads, e.lt(column, columns));
+    // What is not read forms no address outside of the buffer either.
+    Value zero = arith::ConstantIndexOp::create(b, e.loc, 0);
+    Value wide = arith::IndexCastUIOp::create(b, e.loc, b.getIndexType(), column);
+    Value at = arith::AddIOp::create(b, e.loc, place[0], wide);
+    Type type = cast<MemRefType>(op.getSource().getType()).getElementType();
+    Type address = type.getIntOrFloatBitWidth() == 8 ? b.getI8Type() : type;
+    Value from = e.element(source, arith::SelectOp::create(b, e.loc, reads, at, zero), address);
+    return {from, to ? to : getPlace(row, piece), reads};
+  }
+
+  ThreadEmitter &e;
+  Op op;
+  Value tile;
+  int64_t rows, pieces, threads;
+  Value source;
+};
 
 struct ConvertCopyRows : OpConversionPattern<CopyRowsOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -124,7 +146,7 @@ struct ConvertCopyRows : OpConversionPattern<CopyRowsOp> {
     ThreadEmitter e(rewriter, op);
     int64_t bytes = 2 * op.getWidth();
     auto cache = bytes == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
-    forEachPiece(e, op, adaptor.getTile(), [&](const Piece &piece) {
+    Pieces<CopyRowsOp>(e, op, adaptor.getTile()).forEach([&](const Piece &piece) {
       Value size = arith::SelectOp::create(rewriter, e.loc, piece.reads, e.i32(bytes), e.i32(0));
       NVVM::CpAsyncOp::create(rewriter, e.loc, piece.to, piece.from, bytes, cache, size);
     });
@@ -142,7 +164,7 @@ struct ConvertConvertRows : OpConversionPattern<ConvertRowsOp> {
     Type narrow = cast<MemRefType>(op.getSource().getType()).getElementType(), wide = op.getTile().getType().getElementType();
     auto bytes = VectorType::get({width}, rewriter.getI8Type());
     Value none = arith::ConstantOp::create(rewriter, e.loc, DenseElementsAttr::get(bytes, rewriter.getI8IntegerAttr(0)));
-    forEachPiece(e, op, adaptor.getTile(), [&](const Piece &piece) {
+    Pieces<ConvertRowsOp>(e, op, adaptor.getTile()).forEach([&](const Piece &piece) {
       auto read = scf::IfOp::create(
           rewriter, e.loc, piece.reads,
           [&](OpBuilder &b, Location) {
@@ -188,7 +210,7 @@ struct ConvertSpread : OpConversionPattern<SpreadOp> {
   LogicalResult matchAndRewrite(SpreadOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
     for (unsigned half : {0, 1}) {
-      Value row = e.offset(adaptor.getArray(), e.mul(e.row(half), 4 * op.getPitch()));
+      Value row = e.offset(adaptor.getArray(), e.mul(e.row(half, op.getTile().getType().getDimSize(0)), 4 * op.getPitch()));
       for (int64_t j = 0, n = op.getTile().getType().getDimSize(1) / 8; j < n; ++j) {
         int64_t first = 4 * j + 2 * half;
         Value pair = e.fromElements({e.extract(adaptor.getTile(), first), e.extract(adaptor.getTile(), first + 1)});

@@ -41,19 +41,22 @@ std::pair<Value, Value> piecesThenRows(ThreadEmitter &e) {
   return {e.add(e.mul(e.div(e.lane(), 16), 8), e.rem(e.lane(), 8)), e.rem(e.div(e.lane(), 8), 2)};
 }
 
+/// What a thread holds of inner columns `k` .. `k`+15 of the left operand of `rows` rows at `tile`.
+SmallVector<Value> loadLhs(ThreadEmitter &e, Value tile, int64_t rows, int64_t k) {
+  auto [rowInWarp, piece] = rowsThenPieces(e);
+  Value row = e.add(e.mul(e.warpInGroup(rows), 16), rowInWarp);
+  return loadMatrices(e, e.swizzled(tile, rows, k / 64, row, e.add(piece, k % 64 / 8)), /*transposed=*/false);
+}
+
 struct ConvertLoadOperand : OpConversionPattern<LoadOperandOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult matchAndRewrite(LoadOperandOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
     int64_t rows = op.getTile().getType().getShape()[0], inner = op.getTile().getType().getShape()[1];
-    auto [rowInWarp, piece] = rowsThenPieces(e);
-    Value row = e.add(e.mul(e.warp(), 16), rowInWarp);
     SmallVector<Value> registers;
-    for (int64_t k = 0; k < inner; k += 16) {
-      Value address = e.swizzled(adaptor.getTile(), rows, k / 64, row, e.add(piece, k % 64 / 8));
-      registers.append(loadMatrices(e, address, /*transposed=*/false));
-    }
+    for (int64_t k = 0; k < inner; k += 16)
+      registers.append(loadLhs(e, adaptor.getTile(), rows, k));
     rewriter.replaceOp(op, e.fromElements(registers));
     return success();
   }
@@ -88,10 +91,20 @@ Value convertMmaSync(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value acc
   int64_t rows = shape[0], inner = transposed ? shape[1] : shape[0], columns = transposed ? shape[0] : shape[1];
   auto type = isa<BFloat16Type>(op.getRhs().getType().getElementType()) ? NVVM::MMATypes::bf16 : NVVM::MMATypes::f16;
   auto [row, piece] = transposed ? piecesThenRows(e) : rowsThenPieces(e);
+  bool lhsInRegisters = isa<VectorType>(lhs.getType());
+  RankedTensorType result = op.getAccumulator().getType();
+  int64_t lhsRows = result.getDimSize(0), groups = getGroups(result);
+  columns /= groups;
+  // A group's columns are rows of a transposed operand, else whole panels.
+  if (groups > 1)
+    rhs = e.offset(rhs, e.mul(e.group(lhsRows), transposed ? columns * 128 : columns / 64 * rows * 128));
   for (int64_t k = 0; k < inner; k += 16) {
     SmallVector<Value> a;
-    for (int64_t i = 0; i < 4; ++i)
-      a.push_back(e.extract(lhs, k / 4 + i));
+    if (lhsInRegisters)
+      for (int64_t i = 0; i < 4; ++i)
+        a.push_back(e.extract(lhs, k / 4 + i));
+    else
+      a = loadLhs(e, lhs, lhsRows, k);
     for (int64_t n = 0; n < columns; n += 16) {
       // Four matrices: two pieces of inner columns for each of two blocks of 8 result columns.
       Value address = transposed ? e.swizzled(rhs, rows, k / 64, e.add(row, n), e.add(piece, k % 64 / 8))
@@ -107,6 +120,11 @@ Value convertMmaSync(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value acc
 //===----------------------------------------------------------------------===//
 // wgmma
 //===----------------------------------------------------------------------===//
+
+/// `value`, equal in all lanes of a warp, read from one lane: then the assembler knows, and keeps what depends on it in uniform registers.
+Value uniform(ThreadEmitter &e, Value value) {
+  return gpu::ShuffleOp::create(e.builder, e.loc, value, e.i32(0), e.i32(32), gpu::ShuffleMode::IDX).getShuffleResult();
+}
 
 /// A matrix descriptor of the 128-byte swizzle: 8 rows are 1024 bytes; `leading` bytes between panels where rows are the inner dimension.
 Value makeDescriptor(ThreadEmitter &e, Value address, int64_t leading) {
@@ -191,7 +209,13 @@ Value convertWgmma(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accum
   int64_t rows = shape[0], inner = transposed ? shape[1] : shape[0], columns = transposed ? shape[0] : shape[1];
   StringRef types = isa<BFloat16Type>(op.getRhs().getType().getElementType()) ? "bf16.bf16" : "f16.f16";
   bool lhsInRegisters = isa<VectorType>(lhs.getType());
-  int64_t lhsRows = lhsInRegisters ? 0 : cast<SharedType>(op.getLhs().getType()).getShape()[0];
+  RankedTensorType result = op.getAccumulator().getType();
+  int64_t lhsRows = result.getDimSize(0), groups = getGroups(result);
+  columns /= groups;
+  if (groups > 1) { // a group's columns are rows of a transposed operand, else whole panels
+    int64_t bytes = transposed ? columns * 128 : columns / 64 * rows * 128;
+    rhs = e.offset(rhs, e.mul(uniform(e, e.group(lhsRows)), bytes));
+  }
   bool adds = !matchPattern(op.getAccumulator(), m_AnyZeroFloat());
 
   SmallVector<Value> inits, inputs;
@@ -201,7 +225,7 @@ Value convertWgmma(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accum
     for (int64_t i = 0; i < inner / 4; ++i)
       inputs.push_back(e.extract(lhs, i));
   else // a warpgroup has its own 64 rows
-    inputs.push_back(makeDescriptor(e, e.offset(lhs, e.mul(e.div(e.warp(), 4), 64 * 128)), 0));
+    inputs.push_back(makeDescriptor(e, e.offset(lhs, e.mul(uniform(e, e.div(e.warpInGroup(lhsRows), 4)), 64 * 128)), 0));
   // Where rows are the inner dimension the panels are `rows` rows apart.
   inputs.push_back(makeDescriptor(e, rhs, transposed ? 0 : rows * 128));
 

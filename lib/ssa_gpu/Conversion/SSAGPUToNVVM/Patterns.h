@@ -28,13 +28,25 @@ public:
   Value bitXor(Value a, Value b);
   Value lt(Value a, int64_t b); // unsigned
 
+  /// The number of this thread in the block or, inside a role, in that.
   Value thread();
   Value lane() { return rem(thread(), 32); }
   Value warp() { return div(thread(), 32); }
-  /// Row number `half` (0 or 1) of the two that a thread has of an accumulator.
-  Value row(unsigned half);
-  /// The first of the two neighbouring columns that a thread has of columns 8j .. 8j+7.
+  /// The group of warps that this one belongs to, where each has all `rows` rows of a tile.
+  Value group(int64_t rows);
+  /// This warp's number in its group.
+  Value warpInGroup(int64_t rows);
+  /// Row number `half` (0 or 1) of the two that a thread has of an accumulator of `rows` rows.
+  Value row(unsigned half, int64_t rows);
+  /// The first of the two neighbouring columns that a thread has of columns 8j .. 8j+7 of its group's share.
   Value column(int64_t j);
+  /// The same as a column of the whole tile.
+  Value column(int64_t j, RankedTensorType tile);
+  /// A barrier of the block or role.
+  void barrier();
+
+  /// `value` (i32), of which LLVM thinks that it is another every time.
+  Value computeHere(Value value);
 
   Value extract(Value vector, int64_t i);
   Value insert(Value scalar, Value vector, int64_t i);
@@ -54,18 +66,24 @@ public:
   /// The values that a region of one i32 argument yields for `argument`; the ops of the region are built here.
   SmallVector<Value> inlineBody(Region &region, Value argument);
 
+  /// Of the block or, inside a role, of that.
   int64_t getNumThreads() const { return numThreads; }
 
   OpBuilder &builder;
   Location loc;
 
 private:
-  int64_t numThreads;
+  std::optional<unsigned> role;
+  int64_t firstThread = 0, numThreads;
 };
 
 void populateTilePatterns(const TypeConverter &converter, RewritePatternSet &patterns);
 void populateMemoryPatterns(const TypeConverter &converter, RewritePatternSet &patterns);
 void populateMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns);
+void populatePipePatterns(const TypeConverter &converter, RewritePatternSet &patterns);
+
+/// Turns the programs of roles, in which nothing else of `ssa_gpu` is left, into branches.
+void expandRoles(gpu::GPUModuleOp module);
 
 } // namespace mlir::ssa_gpu
 

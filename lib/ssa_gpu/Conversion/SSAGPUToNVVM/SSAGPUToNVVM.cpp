@@ -27,6 +27,12 @@ using namespace mlir::ssa_gpu;
 
 ThreadEmitter::ThreadEmitter(OpBuilder &builder, Operation *op) : builder(builder), loc(op->getLoc()) {
   numThreads = op->getParentOfType<gpu::GPUFuncOp>().getKnownBlockSize().value_or(ArrayRef<int32_t>({128}))[0];
+  for (Region *region = op->getParentRegion(); region; region = region->getParentRegion())
+    if (auto roles = dyn_cast<RolesOp>(region->getParentOp())) {
+      role = region->getRegionNumber();
+      firstThread = roles.getFirstThread(*role);
+      numThreads = roles.getThreads()[*role];
+    }
 }
 
 Value ThreadEmitter::i32(int64_t c) { return arith::ConstantIntOp::create(builder, loc, builder.getI32Type(), c); }
@@ -39,11 +45,34 @@ Value ThreadEmitter::lt(Value a, int64_t b) { return arith::CmpIOp::create(build
 
 Value ThreadEmitter::thread() {
   Value id = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
-  return arith::IndexCastOp::create(builder, loc, builder.getI32Type(), id);
+  Value number = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), id);
+  return firstThread ? arith::SubIOp::create(builder, loc, number, i32(firstThread)) : number;
 }
 
-Value ThreadEmitter::row(unsigned half) { return add(add(mul(warp(), 16), div(lane(), 4)), 8 * half); }
+Value ThreadEmitter::group(int64_t rows) { return div(warp(), rows / 16); }
+Value ThreadEmitter::warpInGroup(int64_t rows) { return 2 * rows == numThreads ? warp() : rem(warp(), rows / 16); }
+Value ThreadEmitter::row(unsigned half, int64_t rows) { return add(add(mul(warpInGroup(rows), 16), div(lane(), 4)), 8 * half); }
 Value ThreadEmitter::column(int64_t j) { return add(mul(rem(lane(), 4), 2), 8 * j); }
+Value ThreadEmitter::column(int64_t j, RankedTensorType tile) {
+  int64_t groups = getGroups(tile);
+  return groups == 1 ? column(j) : add(column(j), mul(group(tile.getDimSize(0)), tile.getDimSize(1) / groups));
+}
+
+void ThreadEmitter::barrier() {
+  if (!role) {
+    gpu::BarrierOp::create(builder, loc);
+    return;
+  }
+  // Barrier 0 is that of the block.
+  NVVM::BarrierOp::create(builder, loc, TypeRange(), i32(*role + 1), i32(numThreads), NVVM::BarrierReductionAttr(), Value());
+}
+
+Value ThreadEmitter::computeHere(Value value) {
+  return LLVM::InlineAsmOp::create(builder, loc, value.getType(), value, "mov.b32 $0, $1;", "=r,r", /*has_side_effects=*/true,
+                                   /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                                   LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr())
+      .getResult(0);
+}
 
 Value ThreadEmitter::extract(Value vector, int64_t i) { return vector::ExtractOp::create(builder, loc, vector, i); }
 Value ThreadEmitter::insert(Value scalar, Value vector, int64_t i) { return vector::InsertOp::create(builder, loc, scalar, vector, i); }
@@ -118,6 +147,11 @@ struct Allocate : ssa_gpu::impl::SSAGPUAllocatePassBase<Allocate> {
       op.setOffsetAttr(builder.getI64IntegerAttr(end));
       end += type.getBytes();
     });
+    kernel.walk([&](AllocPipeOp op) {
+      end = llvm::alignTo(end, 8);
+      op.setOffsetAttr(builder.getI64IntegerAttr(end));
+      end += op.getPipe().getType().getBytes();
+    });
     return end;
   }
 };
@@ -140,7 +174,7 @@ static void createSharedMemory(gpu::GPUModuleOp module) {
 
 void ConvertSSAGPUToNVVM::runOnOperation() {
   bool hasShared = false;
-  getOperation().walk([&](AllocOp) { hasShared = true; });
+  getOperation().walk([&](Operation *op) { hasShared |= isa<AllocOp, AllocPipeOp>(op); });
   if (hasShared)
     createSharedMemory(getOperation());
 
@@ -154,15 +188,21 @@ void ConvertSSAGPUToNVVM::runOnOperation() {
     return type;
   });
   converter.addConversion([](SharedType type) -> Type { return LLVM::LLVMPointerType::get(type.getContext(), 3); });
+  converter.addConversion([](PipeType type) -> Type { return LLVM::LLVMPointerType::get(type.getContext(), 3); });
 
   ConversionTarget target(getContext());
   target.addIllegalDialect<SSAGPUDialect>();
+  // Roles stay until nothing inside asks any more which threads it is for.
+  target.addLegalOp<RolesOp>();
+  target.addDynamicallyLegalOp<YieldOp>([](YieldOp op) { return isa<RolesOp>(op->getParentOp()); });
   target.markUnknownOpDynamicallyLegal([&](Operation *op) { return converter.isLegal(op); });
   RewritePatternSet patterns(&getContext());
   populateTilePatterns(converter, patterns);
   populateMemoryPatterns(converter, patterns);
   populateMmaPatterns(converter, patterns);
+  populatePipePatterns(converter, patterns);
   scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);
   if (failed(applyPartialConversion(getOperation(), target, std::move(patterns))))
-    signalPassFailure();
+    return signalPassFailure();
+  expandRoles(getOperation());
 }

@@ -51,16 +51,18 @@ struct ConvertElementwise : ConversionPattern {
   }
 };
 
+Value joinValues(OpBuilder &builder, Location loc, RowReduction kind, Value a, Value b) {
+  if (kind == RowReduction::max)
+    return arith::MaximumFOp::create(builder, loc, a, b);
+  return arith::AddFOp::create(builder, loc, a, b);
+}
+
 struct ConvertReduce : OpConversionPattern<ReduceOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult matchAndRewrite(ReduceOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    auto join = [&](Value a, Value b) -> Value {
-      if (op.getKind() == RowReduction::max)
-        return arith::MaximumFOp::create(rewriter, e.loc, a, b);
-      return arith::AddFOp::create(rewriter, e.loc, a, b);
-    };
+    auto join = [&](Value a, Value b) { return joinValues(rewriter, e.loc, op.getKind(), a, b); };
     SmallVector<Value> results;
     for (int64_t half : {0, 1}) {
       SmallVector<Value> values;
@@ -103,7 +105,7 @@ struct ConvertMapRows : OpConversionPattern<MapRowsOp> {
     ThreadEmitter e(rewriter, op);
     SmallVector<Value> values;
     for (unsigned half : {0, 1})
-      values.push_back(e.inlineBody(op.getBody(), e.row(half)).front());
+      values.push_back(e.inlineBody(op.getBody(), e.row(half, op.getType().getDimSize(0))).front());
     rewriter.replaceOp(op, e.fromElements(values));
     return success();
   }
@@ -115,9 +117,10 @@ struct ConvertMapColumns : OpConversionPattern<MapColumnsOp> {
   LogicalResult matchAndRewrite(MapColumnsOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
     SmallVector<Value> values;
-    for (int64_t j = 0, n = op.getType().getDimSize(1) / 8; j < n; ++j) {
-      Value first = e.inlineBody(op.getBody(), e.column(j)).front();
-      Value second = e.inlineBody(op.getBody(), e.add(e.column(j), 1)).front();
+    for (int64_t j = 0, n = getValuesPerThread(op.getType()) / 4; j < n; ++j) {
+      Value column = e.column(j, op.getType());
+      Value first = e.inlineBody(op.getBody(), column).front();
+      Value second = e.inlineBody(op.getBody(), e.add(column, 1)).front();
       values.append({first, second, first, second});
     }
     rewriter.replaceOp(op, e.fromElements(values));
@@ -132,13 +135,13 @@ struct ConvertStoreRows : OpConversionPattern<StoreRowsOp> {
     ThreadEmitter e(rewriter, op);
     Type type = cast<MemRefType>(op.getTarget().getType()).getElementType();
     Value target = e.globalAddress(op.getTarget());
-    int64_t columns = op.getColumns();
+    RankedTensorType tile = op.getTile().getType();
     for (unsigned half : {0, 1}) {
-      SmallVector<Value> place = e.inlineBody(op.getBody(), e.row(half));
+      SmallVector<Value> place = e.inlineBody(op.getBody(), e.row(half, tile.getDimSize(0)));
       scf::IfOp::create(rewriter, e.loc, place[1], [&](OpBuilder &, Location) {
         Value row = e.element(target, place[0], type);
-        for (int64_t j = 0; 8 * j < columns; ++j)
-          storePair(e, op, adaptor.getTile(), j, half, row, type, columns);
+        for (int64_t j = 0; 4 * j < getValuesPerThread(tile); ++j)
+          storePair(e, op, adaptor.getTile(), j, half, row, type);
         scf::YieldOp::create(rewriter, e.loc);
       });
     }
@@ -147,9 +150,11 @@ struct ConvertStoreRows : OpConversionPattern<StoreRowsOp> {
   }
 
   /// Stores the pair of columns of a thread within columns 8j .. 8j+7.
-  static void storePair(ThreadEmitter &e, Operation *op, Value tile, int64_t j, unsigned half, Value row, Type type, int64_t columns) {
+  static void storePair(ThreadEmitter &e, StoreRowsOp op, Value tile, int64_t j, unsigned half, Value row, Type type) {
     OpBuilder &b = e.builder;
-    Value column = e.column(j);
+    RankedTensorType layout = op.getTile().getType();
+    int64_t columns = op.getColumns();
+    Value column = e.column(j, layout);
     auto store = [&] {
       Value pair = e.fromElements({e.extract(tile, 4 * j + 2 * half), e.extract(tile, 4 * j + 2 * half + 1)});
       if (type != b.getF32Type())
@@ -166,8 +171,12 @@ struct ConvertStoreRows : OpConversionPattern<StoreRowsOp> {
         scf::YieldOp::create(b, e.loc);
       });
     };
-    if (8 * j + 8 <= columns)
+    // The last column of the last group bounds those of all.
+    int64_t last = layout.getDimSize(1) - 2 * getValuesPerThread(layout) + 8 * j + 7;
+    if (last < columns)
       return store();
+    if (getGroups(layout) == 1 && 8 * j >= columns)
+      return;
     scf::IfOp::create(b, e.loc, e.lt(column, columns), [&](OpBuilder &, Location) {
       store();
       scf::YieldOp::create(b, e.loc);
@@ -182,9 +191,12 @@ struct ConvertStoreEntries : OpConversionPattern<StoreEntriesOp> {
     ThreadEmitter e(rewriter, op);
     Type type = cast<MemRefType>(op.getTarget().getType()).getElementType();
     Value target = e.globalAddress(op.getTarget());
+    int64_t rows = op.getRows().getType().getDimSize(0);
     Value isFirst = e.lt(e.rem(e.lane(), 4), 1); // one of the four lanes of a row
+    if (2 * rows < e.getNumThreads()) // one of the groups
+      isFirst = arith::AndIOp::create(rewriter, e.loc, isFirst, e.lt(e.group(rows), 1));
     for (unsigned half : {0, 1}) {
-      SmallVector<Value> place = e.inlineBody(op.getBody(), e.row(half));
+      SmallVector<Value> place = e.inlineBody(op.getBody(), e.row(half, rows));
       Value stores = arith::AndIOp::create(rewriter, e.loc, place[1], isFirst);
       scf::IfOp::create(rewriter, e.loc, stores, [&](OpBuilder &, Location) {
         LLVM::StoreOp::create(rewriter, e.loc, e.extract(adaptor.getRows(), half), e.element(target, place[0], type),
@@ -192,6 +204,56 @@ struct ConvertStoreEntries : OpConversionPattern<StoreEntriesOp> {
         scf::YieldOp::create(rewriter, e.loc);
       });
     }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertJoinGroups : OpConversionPattern<JoinGroupsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(JoinGroupsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    Type f32 = rewriter.getF32Type();
+    int64_t rows = op.getRows().getType().getDimSize(0), groups = op.getGroups();
+    Value own = e.offset(adaptor.getScratch(), e.mul(e.group(rows), 4 * rows));
+    auto place = [&](Value base, unsigned half) { return e.offset(base, e.mul(e.row(half, rows), 4)); };
+    scf::IfOp::create(rewriter, e.loc, e.lt(e.rem(e.lane(), 4), 1), [&](OpBuilder &, Location) {
+      for (unsigned half : {0, 1})
+        LLVM::StoreOp::create(rewriter, e.loc, e.extract(adaptor.getRows(), half), place(own, half), /*alignment=*/4);
+      scf::YieldOp::create(rewriter, e.loc);
+    });
+    e.barrier();
+    SmallVector<Value> results;
+    for (unsigned half : {0, 1}) {
+      Value joined;
+      for (int64_t g = 0; g < groups; ++g) {
+        Value part = LLVM::LoadOp::create(rewriter, e.loc, f32, place(e.offset(adaptor.getScratch(), 4 * rows * g), half), /*alignment=*/4);
+        joined = g == 0 ? part : joinValues(rewriter, e.loc, op.getKind(), joined, part);
+      }
+      results.push_back(joined);
+    }
+    rewriter.replaceOp(op, e.fromElements(results));
+    return success();
+  }
+};
+
+struct ConvertStoreOperand : OpConversionPattern<StoreOperandOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(StoreOperandOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    RankedTensorType tile = op.getTile().getType();
+    int64_t rows = tile.getDimSize(0);
+    auto pairType = VectorType::get({2}, op.getTarget().getType().getElementType());
+    for (unsigned half : {0, 1})
+      for (int64_t j = 0; j < getValuesPerThread(tile) / 4; ++j) {
+        Value pair = e.fromElements({e.extract(adaptor.getTile(), 4 * j + 2 * half), e.extract(adaptor.getTile(), 4 * j + 2 * half + 1)});
+        Value column = e.column(j, tile), piece = e.div(e.rem(column, 64), 8);
+        Value panel = e.offset(adaptor.getTarget(), e.mul(e.div(column, 64), rows * 128));
+        Value address = e.offset(e.swizzled(panel, rows, 0, e.row(half, rows), piece), e.mul(e.rem(column, 8), 2));
+        LLVM::StoreOp::create(rewriter, e.loc, arith::TruncFOp::create(rewriter, e.loc, pairType, pair), address, /*alignment=*/4);
+      }
     rewriter.eraseOp(op);
     return success();
   }
@@ -214,5 +276,5 @@ struct ConvertToOperand : OpConversionPattern<ToOperandOp> {
 
 void ssa_gpu::populateTilePatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
   patterns.add<ConvertElementwise, ConvertReduce, ConvertBroadcast, ConvertMapRows, ConvertMapColumns, ConvertStoreRows,
-               ConvertStoreEntries, ConvertToOperand>(converter, patterns.getContext());
+               ConvertStoreEntries, ConvertJoinGroups, ConvertStoreOperand, ConvertToOperand>(converter, patterns.getContext());
 }

@@ -1,0 +1,360 @@
+//===- AttendKernel.cpp - The kernel of sparse_attend ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "AttendKernel.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::ssa;
+
+AttendKernel::AttendKernel(KernelBuilder &k, SparseAttendOp op, const AttendPlan &plan)
+    : k(k), op(op), plan(plan), t(k, plan.tileRows, plan.groups), elementType(op.getQuery().getType().getElementType()) {}
+
+LogicalResult AttendKernel::build(Value items) {
+  readSizes();
+  Value total = k.addItems(items, plan.maxBlocks);
+  allocate();
+  plan.hasRoles() ? buildRoles(total) : buildWithoutRoles(total);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory, sizes and places
+//===----------------------------------------------------------------------===//
+
+void AttendKernel::allocate() {
+  Type i32 = k.builder.getI32Type(), f32 = k.builder.getF32Type();
+  queryRing = t.alloc({plan.querySlots, plan.tileRows, plan.paddedDim()}, elementType);
+  keyRing = t.alloc({plan.stages, plan.tileKeys, plan.paddedDim()}, elementType);
+  if (!plan.valuesAreKeys)
+    valueRing = t.alloc({plan.stages, plan.tileKeys, plan.paddedValueDim()}, elementType);
+  numberRing = t.alloc({plan.stages, plan.contiguousSteps ? 2 : plan.tileKeys}, i32);
+  if (plan.groups > 1) {
+    weightTile = t.alloc({plan.tileRows, plan.tileKeys}, elementType);
+    scratch = t.alloc({2, plan.groups * plan.tileRows}, f32);
+  }
+  if (!plan.hasRoles())
+    return;
+  stepsRing = t.alloc({plan.querySlots, 1}, i32);
+  int64_t warps = plan.consumers() / 32;
+  queryPipe = t.allocPipe(plan.querySlots, plan.producers(), warps);
+  keyPipe = t.allocPipe(plan.stages, plan.producers(), warps);
+  if (!plan.valuesAreKeys)
+    valuePipe = t.allocPipe(plan.stages, plan.producers(), warps);
+}
+
+void AttendKernel::readSizes() {
+  queryView = BufferView(k, k.getArgument(queryArg));
+  keyView = BufferView(k, k.getArgument(keyArg));
+  valueView = BufferView(k, k.getArgument(valueArg));
+  outputView = BufferView(k, k.getArgument(outputArg));
+  lseView = BufferView(k, k.getArgument(lseArg));
+  queries = k.toI32(k.dim(queryView.buffer, 2));
+  keyRows = k.toI32(k.dim(keyView.buffer, 2));
+  tokens = k.toI32(k.getArgument(tokensArg));
+  unsigned firstCaptured = op.getSelections().empty() ? firstFreeArg : firstFreeArg + 1;
+  for (unsigned i = firstCaptured, end = k.getNumArguments(); i < end; ++i)
+    captured.push_back(k.getArgument(i));
+}
+
+AttendKernel::Item AttendKernel::decodeItem(Value number) {
+  Item item;
+  Value lists = k.ceilDiv(k.dim(queryView.buffer, 2), k.index(plan.queryBlock));
+  auto split = [&](Value count) {
+    Value part = k.rem(number, count);
+    number = k.div(number, count);
+    return part;
+  };
+  Value tile = split(k.index(plan.tilesPerList()));
+  // Under a causal mask the last queries see most: they go first, so that the short ones fill the gaps.
+  item.list = k.sub(k.sub(lists, k.index(1)), split(lists));
+  item.cell = split(k.index(plan.cells));
+  item.batch = number;
+  item.firstRow = k.mul(k.toI32(tile), k.i32(plan.tileRows));
+
+  // The positions between which the tile's queries stand.
+  Value shift = k.sub(tokens, queries), group = k.i32(plan.group);
+  Value lastRow = k.min(k.add(item.firstRow, k.i32(plan.tileRows - 1)), k.i32(plan.queryBlock * plan.group - 1));
+  Value firstQuery = k.mul(k.toI32(item.list), k.i32(plan.queryBlock));
+  item.firstPosition = k.add(k.add(firstQuery, k.div(item.firstRow, group)), shift);
+  item.lastPosition = k.add(k.min(k.add(firstQuery, k.div(lastRow, group)), k.sub(queries, k.i32(1))), shift);
+  return item;
+}
+
+AttendKernel::Row AttendKernel::getRow(const Item &item, Value row) {
+  Value inList = k.add(item.firstRow, row), group = k.i32(plan.group);
+  Value query = k.div(inList, group);
+  Value m = k.add(k.mul(k.toI32(item.list), k.i32(plan.queryBlock)), query);
+  Value head = k.add(k.mul(k.toI32(item.cell), group), k.rem(inList, group));
+  return {m, head, k.both(k.lt(query, k.i32(plan.queryBlock)), k.lt(m, queries))};
+}
+
+RowPlace AttendKernel::placeOf(const Item &item, const BufferView &view, Value row) {
+  Row r = getRow(item, row);
+  return {view.getBegin(k, {item.batch, k.toIndex(r.head), k.toIndex(r.m)}), r.exists};
+}
+
+KeySlots AttendKernel::getSlots(const Item &item) {
+  KeySlots slots(k, {op.getMask().value_or(nullptr), op.getBlocksOrTokens(), tokens, keyRows, item.firstPosition, item.lastPosition, plan.tileKeys});
+  if (op.getSelections().empty())
+    slots.useRange(k);
+  return slots;
+}
+
+void AttendKernel::useList(KeySlots &slots, const Item &item) {
+  if (!op.getSelections().empty())
+    slots.useList(k, cast<SelectionType>(op.getSelections().front().getType()), k.getArgument(firstFreeArg),
+                  {item.batch, item.cell, item.list}, plan.cells);
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+void AttendKernel::loadQueries(const Item &item, Value tile) {
+  t.copyRows(queryView.buffer, tile, plan.dim, plan.width, [&](Value row) { return placeOf(item, queryView, row); });
+}
+
+void AttendKernel::loadNumbers(const KeySlots &slots, Value step, Value stage) {
+  Value first = k.mul(step, k.i32(plan.tileKeys));
+  t.fill(t.slot(numberRing, stage), [&](Value entry) {
+    if (!slots.isContiguous())
+      return slots.getNumber(k, k.add(first, entry));
+    KeySlots::Step neighbours = slots.getStep(k, step);
+    return k.select(k.eq(entry, k.i32(0)), neighbours.base, neighbours.count);
+  });
+}
+
+void AttendKernel::loadRows(const Item &item, const KeySlots &slots, Value step, const BufferView &view, Value tile, int64_t columns) {
+  Value head = k.div(item.cell, k.index(plan.cells / cast<MemRefType>(view.buffer.getType()).getDimSize(1)));
+  Value begin = view.getBegin(k, {item.batch, head}), first = k.mul(step, k.i32(plan.tileKeys));
+  std::optional<KeySlots::Step> neighbours;
+  if (slots.isContiguous()) {
+    neighbours = slots.getStep(k, step);
+    begin = view.advance(k, begin, 2, k.toIndex(neighbours->base));
+  }
+  t.copyRows(view.buffer, tile, columns, plan.width, [&](Value row) -> RowPlace {
+    Value number = neighbours ? slots.getNumber(k, *neighbours, row) : slots.getNumber(k, k.add(first, row));
+    return {view.advance(k, begin, 2, k.toIndex(neighbours ? row : number)), slots.isInSight(k, number)};
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Products and softmax
+//===----------------------------------------------------------------------===//
+
+ScoreTiles AttendKernel::getScores(const Item &item, const KeySlots &slots) {
+  Type i32 = k.builder.getI32Type();
+  Value shift = k.sub(tokens, queries);
+  Value positions = t.mapRows(i32, [&](Value row) { return k.add(getRow(item, row).m, shift); });
+  Value heads = t.mapRows(i32, [&](Value row) { return getRow(item, row).head; });
+  return ScoreTiles(k, t, op, plan.tileKeys, captured, k.toI32(item.batch), heads, positions, slots);
+}
+
+AttendKernel::State AttendKernel::getInitialState() {
+  Type f32 = k.builder.getF32Type();
+  auto constant = [&](RankedTensorType type, float value) { return t.constant(type, k.builder.getF32FloatAttr(value)); };
+  return {constant(t.rowsType(f32), -std::numeric_limits<float>::infinity()), constant(t.rowsType(f32), 0),
+          constant(t.accumulatorType(plan.paddedValueDim(), f32), 0)};
+}
+
+/// The scores of one step, hidden ones `-inf`.
+Value AttendKernel::getLogits(const KeySlots &slots, ScoreTiles &scores, Value products, Value stage) {
+  Type i32 = k.builder.getI32Type();
+  Value entries = t.slot(numberRing, stage), allVisible;
+  llvm::unique_function<Value()> numbers;
+  if (slots.isContiguous()) {
+    KeySlots::Step step{t.loadEntry(entries, k.i32(0)), t.loadEntry(entries, k.i32(1))};
+    allVisible = slots.isAllVisible(k, step);
+    numbers = [&, step] { return t.mapColumns(plan.tileKeys, i32, [&](Value column) { return slots.getNumber(k, step, column); }); };
+  } else {
+    allVisible = slots.isAllVisible(k, t.loadEntry(entries, k.i32(plan.tileKeys - 1)));
+    numbers = [&] { return t.mapColumns(plan.tileKeys, i32, [&](Value column) { return t.loadEntry(entries, column); }); };
+  }
+  if (!op.getScore().empty()) {
+    FailureOr<Value> logits = scores.getLogits(products, numbers());
+    if (succeeded(logits))
+      return *logits;
+    result = failure();
+    return products;
+  }
+  // Most steps hide nothing from anyone.
+  Value logits = scores.scaleProducts(products);
+  return k.ifElse(allVisible, logits.getType(), [&] { return SmallVector<Value>{logits}; },
+                  [&] { return SmallVector<Value>{scores.hide(logits, numbers())}; })
+      .front();
+}
+
+Value AttendKernel::getValueTile(Value stage) {
+  return plan.valuesAreKeys ? t.columns(t.slot(keyRing, stage), 0, plan.paddedValueDim()) : t.slot(valueRing, stage);
+}
+
+AttendKernel::State AttendKernel::attend(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value stage, State state, Hook afterKeys,
+                                         Hook beforeValues) {
+  Type f32 = k.builder.getF32Type();
+  Value zeros = t.constant(t.accumulatorType(plan.tileKeys, f32), k.builder.getF32FloatAttr(0));
+  Value products = t.mma(plan.family, lhs, t.slot(keyRing, stage), /*transposed=*/true, zeros);
+  Value logits = getLogits(slots, scores, products, stage);
+  afterKeys();
+  SoftmaxStep softmax = scores.getSoftmaxStep(logits, state.max, state.sum, getScratch(0));
+  Value scaled = k.fmul(state.output, t.broadcast(softmax.rescale, plan.paddedValueDim()));
+  Value weights;
+  if (plan.groups == 1) {
+    weights = t.toOperand(softmax.weights, elementType);
+  } else { // each group has the weights of some keys, and needs those of all for its columns of the output
+    t.storeOperand(softmax.weights, weightTile);
+    t.barrier();
+    weights = weightTile;
+  }
+  beforeValues();
+  Value sum = t.mma(plan.family, weights, getValueTile(stage), /*transposed=*/false, scaled);
+  return {softmax.max, softmax.sum, sum};
+}
+
+void AttendKernel::store(const Item &item, ScoreTiles &scores, State state) {
+  Type f32 = k.builder.getF32Type();
+  State initial = getInitialState();
+  Value sum = t.joinGroups(ssa_gpu::RowReduction::sum, state.sum, getScratch(1));
+  // An empty row has sum 0 and is 0 / 1.
+  Value one = t.constant(t.rowsType(f32), k.builder.getF32FloatAttr(1));
+  Value isEmpty = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, sum, initial.sum);
+  Value divisor = k.select(isEmpty, one, sum);
+  t.storeRows(k.fdiv(state.output, t.broadcast(divisor, plan.paddedValueDim())), outputView.buffer, plan.valueDim,
+              [&](Value row) { return placeOf(item, outputView, row); });
+  Value log = math::LogOp::create(k.builder, k.loc, sum);
+  Value lse = k.select(isEmpty, initial.max, k.fadd(scores.getNaturalMax(state.max), log));
+  t.storeEntries(lse, lseView.buffer, [&](Value row) { return placeOf(item, lseView, row); });
+}
+
+//===----------------------------------------------------------------------===//
+// All threads do everything
+//===----------------------------------------------------------------------===//
+
+void AttendKernel::buildWithoutRoles(Value total) {
+  k.forEachItem(total, {}, [&](Value number, ValueRange) -> SmallVector<Value> {
+    Item item = decodeItem(number);
+    KeySlots slots = getSlots(item);
+    useList(slots, item);
+    // Closes a group also where there is nothing to copy: groups are counted.
+    auto loadStep = [&](Value step) {
+      k.ifThen(k.lt(step, slots.steps), [&] {
+        Value stage = k.rem(step, k.i32(plan.stages));
+        loadNumbers(slots, step, stage);
+        loadRows(item, slots, step, keyView, t.slot(keyRing, stage), plan.dim);
+        if (!plan.valuesAreKeys)
+          loadRows(item, slots, step, valueView, t.slot(valueRing, stage), plan.valueDim);
+      });
+      t.commitCopies();
+    };
+
+    // Rows of the last item are still being read until all threads are here.
+    t.barrier();
+    Value queryTile = t.slot(queryRing, k.i32(0));
+    loadQueries(item, queryTile);
+    for (int64_t s = 0; s + 1 < plan.stages; ++s)
+      loadStep(k.i32(s));
+    t.waitCopies(plan.stages - 2);
+    Value lhs = plan.groups == 1 ? t.loadOperand(queryTile) : queryTile;
+    ScoreTiles scores = getScores(item, slots);
+    State initial = getInitialState();
+    SmallVector<Value> state = k.loop(k.i32(0), slots.steps, k.i32(1), {initial.max, initial.sum, initial.output},
+                                      [&](Value step, ValueRange carried) -> SmallVector<Value> {
+      t.waitCopies(plan.stages - 2);
+      loadStep(k.add(step, k.i32(plan.stages - 1)));
+      Value stage = k.rem(step, k.i32(plan.stages));
+      State next = attend(slots, scores, lhs, stage, {carried[0], carried[1], carried[2]}, [] {}, [] {});
+      return {next.max, next.sum, next.output};
+    });
+    store(item, scores, {state[0], state[1], state[2]});
+    return {};
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Some copy, some multiply
+//===----------------------------------------------------------------------===//
+
+Value AttendKernel::next(Value ticket, int64_t slots) {
+  Value more = k.add(ticket, k.i32(1));
+  return k.select(k.eq(more, k.i32(2 * slots)), k.i32(0), more);
+}
+
+Value AttendKernel::slotOf(Value ticket, int64_t slots) {
+  return k.select(k.uge(ticket, k.i32(slots)), k.sub(ticket, k.i32(slots)), ticket);
+}
+
+void AttendKernel::buildRoles(Value total) {
+  // Producers keep few values; the others share what registers are left, in eights.
+  constexpr int64_t producerRegisters = 56, most = 240;
+  int64_t warpgroups = plan.consumers() / 128, share = 65536 / plan.threads / plan.blocksPerSM / 8 * 8;
+  int64_t registers = (share * (warpgroups + 1) - producerRegisters) / warpgroups / 8 * 8;
+  k.setBlocksPerSM(plan.blocksPerSM);
+  k.addRoles({{plan.consumers(), std::min(registers, most), [&] { consume(total); }},
+              {plan.producers(), producerRegisters, [&] { produce(total); }}});
+}
+
+void AttendKernel::produce(Value total) {
+  k.forEachItem(total, {k.i32(0), k.i32(0)}, [&](Value number, ValueRange tickets) -> SmallVector<Value> {
+    Item item = decodeItem(number);
+    KeySlots slots = getSlots(item);
+    useList(slots, item);
+    Value querySlot = slotOf(tickets[0], plan.querySlots);
+    t.acquire(queryPipe, tickets[0]);
+    t.fill(t.slot(stepsRing, querySlot), [&](Value) { return slots.steps; });
+    loadQueries(item, t.slot(queryRing, querySlot));
+    t.publish(queryPipe, tickets[0]);
+    Value ticket = k.loop(k.i32(0), slots.steps, k.i32(1), tickets[1], [&](Value step, ValueRange carried) -> SmallVector<Value> {
+      Value ticket = carried[0], stage = slotOf(ticket, plan.stages);
+      t.acquire(keyPipe, ticket);
+      loadNumbers(slots, step, stage);
+      loadRows(item, slots, step, keyView, t.slot(keyRing, stage), plan.dim);
+      t.publish(keyPipe, ticket);
+      if (!plan.valuesAreKeys) {
+        t.acquire(valuePipe, ticket);
+        loadRows(item, slots, step, valueView, t.slot(valueRing, stage), plan.valueDim);
+        t.publish(valuePipe, ticket);
+      }
+      return {next(ticket, plan.stages)};
+    }).front();
+    return {next(tickets[0], plan.querySlots), ticket};
+  });
+}
+
+void AttendKernel::consume(Value total) {
+  k.forEachItem(total, {k.i32(0), k.i32(0)}, [&](Value number, ValueRange tickets) -> SmallVector<Value> {
+    Item item = decodeItem(number);
+    KeySlots slots = getSlots(item);
+    ScoreTiles scores = getScores(item, slots);
+    Value querySlot = slotOf(tickets[0], plan.querySlots);
+    t.await(queryPipe, tickets[0]);
+    Value steps = slots.steps;
+    if (!op.getSelections().empty()) { // the producers have counted the list
+      steps = t.loadEntry(t.slot(stepsRing, querySlot), k.i32(0));
+      slots.useSteps(cast<SelectionType>(op.getSelections().front().getType()), k.getArgument(firstFreeArg), steps);
+    }
+    Value lhs = t.slot(queryRing, querySlot);
+    State initial = getInitialState();
+    SmallVector<Value> state = k.loop(k.i32(0), steps, k.i32(1), {initial.max, initial.sum, initial.output, tickets[1]},
+                                      [&](Value, ValueRange carried) -> SmallVector<Value> {
+      Value ticket = carried[3];
+      t.await(keyPipe, ticket);
+      auto afterKeys = [&] {
+        if (!plan.valuesAreKeys)
+          t.release(keyPipe, ticket);
+      };
+      auto beforeValues = [&] {
+        if (!plan.valuesAreKeys)
+          t.await(valuePipe, ticket);
+      };
+      State next = attend(slots, scores, lhs, slotOf(ticket, plan.stages), {carried[0], carried[1], carried[2]}, afterKeys, beforeValues);
+      t.release(plan.valuesAreKeys ? keyPipe : valuePipe, ticket);
+      return {next.max, next.sum, next.output, this->next(ticket, plan.stages)};
+    });
+    t.release(queryPipe, tickets[0]);
+    store(item, scores, {state[0], state[1], state[2]});
+    return {next(tickets[0], plan.querySlots), state[3]};
+  });
+}

@@ -1,0 +1,119 @@
+//===- AttendKernel.h - The kernel of sparse_attend -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// One kernel for both orders in which the rows of a tile share a list. A *cell* is a pair of key head and selection head; the
+// rows of a list are its queries times the query heads of its cell. With query blocks that is the shared-list order, with one
+// query a list it is head-packed; the tile is padded either way. An *item* is a batch, a cell, a list and a tile of its rows.
+//
+// Keys come in steps of `tileKeys` slots. A slot is a place in the list, or in the range that the mask allows; its *number* is
+// the token or summary that it stands for. Keys and values are gathered row by row into rings of tiles.
+//
+// With `mma_sync` all threads copy and multiply. With `wgmma` the block has roles: some warps copy, steps and items ahead of those that
+// multiply.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_LIB_CONVERSION_SSATOSSAGPU_ATTENDKERNEL_H
+#define SSA_LIB_CONVERSION_SSATOSSAGPU_ATTENDKERNEL_H
+
+#include "KeySlots.h"
+#include "ScoreTiles.h"
+#include "TileEmitter.h"
+
+namespace mlir::ssa {
+
+/// The schedule, and what follows from it and from the types.
+struct AttendPlan {
+  ssa_gpu::Family family;
+  int64_t tileRows, tileKeys, stages;
+  int64_t querySlots, groups; // see ScheduleAttr
+  int64_t dim, valueDim, cells, group, queryBlock;
+  int64_t width;             // elements that a thread copies at a time
+  bool valuesAreKeys;        // values are the first columns of keys: they are there once
+  bool contiguousSteps;      // the keys of every step are neighbours
+  int64_t threads, blocksPerSM;
+  int64_t maxBlocks;         // of the grid
+
+  bool hasRoles() const { return family == ssa_gpu::Family::wgmma; }
+  int64_t tilesPerList() const { return ceilDiv(queryBlock * group, tileRows); }
+  int64_t paddedDim() const { return ceilDiv(dim, 16) * 16; }
+  int64_t paddedValueDim() const { return ceilDiv(valueDim, 16) * 16; }
+  /// Those that multiply.
+  int64_t consumers() const { return 2 * tileRows * groups; }
+  int64_t producers() const { return threads - consumers(); }
+};
+
+/// Builds the body of the kernel of `op` at the place of `k`.
+class AttendKernel {
+public:
+  /// What a kernel sees: the order of its arguments; behind them, the list if there is one, and captured scalars.
+  enum Argument { queryArg, keyArg, valueArg, outputArg, lseArg, tokensArg, firstFreeArg };
+
+  AttendKernel(KernelBuilder &k, SparseAttendOp op, const AttendPlan &plan);
+
+  /// `items` is a host value.
+  LogicalResult build(Value items);
+
+private:
+  /// A row of the tile: which query of which head.
+  struct Row {
+    Value m, head, exists; // i32, i32, i1
+  };
+  /// Sizes, and the place of one item.
+  struct Item {
+    Value batch, cell, list, firstRow; // index, index, index, i32
+    Value firstPosition, lastPosition; // i32
+  };
+  /// The running softmax of the rows.
+  struct State {
+    Value max, sum, output;
+  };
+  using Hook = llvm::function_ref<void()>;
+
+  void allocate();
+  void readSizes();
+  Item decodeItem(Value item);
+  Row getRow(const Item &item, Value row);
+  RowPlace placeOf(const Item &item, const BufferView &view, Value row);
+  KeySlots getSlots(const Item &item);
+  void useList(KeySlots &slots, const Item &item);
+  Value getScratch(unsigned i) { return plan.groups == 1 ? Value() : t.slot(scratch, k.i32(i)); }
+
+  void buildWithoutRoles(Value total);
+  void buildRoles(Value total);
+  void produce(Value total);
+  void consume(Value total);
+
+  void loadQueries(const Item &item, Value tile);
+  /// The numbers of a step, for the mask: those of all its slots, or the first one and how many there are.
+  void loadNumbers(const KeySlots &slots, Value step, Value stage);
+  void loadRows(const Item &item, const KeySlots &slots, Value step, const BufferView &view, Value tile, int64_t columns);
+  ScoreTiles getScores(const Item &item, const KeySlots &slots);
+  State getInitialState();
+  /// One step; the hooks stand before and after what reads keys with their numbers, and values.
+  State attend(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value stage, State state, Hook afterKeys, Hook beforeValues);
+  Value getLogits(const KeySlots &slots, ScoreTiles &scores, Value products, Value stage);
+  void store(const Item &item, ScoreTiles &scores, State state);
+
+  Value next(Value ticket, int64_t slots);
+  Value slotOf(Value ticket, int64_t slots);
+  Value getValueTile(Value stage);
+
+  KernelBuilder &k;
+  SparseAttendOp op;
+  const AttendPlan &plan;
+  TileEmitter t;
+  Type elementType;
+  LogicalResult result = success();
+
+  SmallVector<Value> captured;
+  Value queries, tokens, keyRows; // i32
+  BufferView queryView, keyView, valueView, outputView, lseView;
+  Value queryRing, keyRing, valueRing, numberRing, stepsRing, weightTile, scratch;
+  Value queryPipe, keyPipe, valuePipe;
+};
+
+} // namespace mlir::ssa
+
+#endif // SSA_LIB_CONVERSION_SSATOSSAGPU_ATTENDKERNEL_H

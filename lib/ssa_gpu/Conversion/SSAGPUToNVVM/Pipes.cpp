@@ -1,0 +1,202 @@
+//===- Pipes.cpp - Roles and the barriers between them --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// A pipe is an array of mbarriers: one per slot that says it is full, then one per slot that says it is empty. They are used through
+// inline assembly that clobbers memory: the intrinsics claim to touch no more than the barrier, so that LLVM could move what they order.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Patterns.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::ssa_gpu;
+
+namespace {
+
+constexpr int64_t barrierBytes = 8;
+
+/// Inline assembly that has no result or an i32, and orders memory.
+Value callAsm(ThreadEmitter &e, StringRef text, StringRef constraints, ValueRange operands, bool hasResult = false) {
+  Type type = hasResult ? Type(e.builder.getI32Type()) : LLVM::LLVMVoidType::get(e.builder.getContext());
+  std::string all = (constraints + (constraints.empty() ? "" : ",") + "~{memory}").str();
+  auto call = LLVM::InlineAsmOp::create(e.builder, e.loc, type, operands, text, all, /*has_side_effects=*/true,
+                                        /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                                        LLVM::AsmDialectAttr::get(e.builder.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
+  return hasResult ? call.getResult(0) : Value();
+}
+
+/// The slot of a ticket, and how often, modulo 2, all slots have been used before it.
+struct Turn {
+  Turn(ThreadEmitter &e, Value ticket, int64_t slots) {
+    Value isSecond = arith::CmpIOp::create(e.builder, e.loc, arith::CmpIPredicate::uge, ticket, e.i32(slots));
+    parity = arith::ExtUIOp::create(e.builder, e.loc, e.builder.getI32Type(), isSecond);
+    Value second = arith::SubIOp::create(e.builder, e.loc, ticket, e.i32(slots));
+    slot = arith::SelectOp::create(e.builder, e.loc, isSecond, second, ticket);
+  }
+  Value slot, parity;
+};
+
+Value getFullBarrier(ThreadEmitter &e, Value pipe, const Turn &turn) { return e.offset(pipe, e.mul(turn.slot, barrierBytes)); }
+Value getEmptyBarrier(ThreadEmitter &e, Value pipe, const Turn &turn, int64_t slots) {
+  return e.offset(e.offset(pipe, e.mul(turn.slot, barrierBytes)), slots * barrierBytes);
+}
+
+/// Waits until the phase of this parity has ended.
+void wait(ThreadEmitter &e, Value barrier, Value parity) {
+  auto loop = scf::WhileOp::create(e.builder, e.loc, TypeRange(), ValueRange());
+  OpBuilder::InsertionGuard guard(e.builder);
+  e.builder.createBlock(&loop.getBefore());
+  constexpr StringLiteral text = "{\n\t.reg .pred done;\n\tmbarrier.try_wait.parity.acquire.cta.shared::cta.b64 done, [$1], $2;\n\t"
+                                 "selp.b32 $0, 0, 1, done;\n\t}";
+  Value again = callAsm(e, text, "=r,r,r", {barrier, parity}, /*hasResult=*/true);
+  Value isAgain = arith::CmpIOp::create(e.builder, e.loc, arith::CmpIPredicate::ne, again, e.i32(0));
+  scf::ConditionOp::create(e.builder, e.loc, isAgain, ValueRange());
+  e.builder.createBlock(&loop.getAfter());
+  scf::YieldOp::create(e.builder, e.loc);
+}
+
+void arrive(ThreadEmitter &e, Value barrier) {
+  callAsm(e, "{\n\t.reg .b64 state;\n\tmbarrier.arrive.release.cta.shared::cta.b64 state, [$0];\n\t}", "r", {barrier});
+}
+
+struct ConvertAllocPipe : OpConversionPattern<AllocPipeOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(AllocPipeOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    if (!op.getOffset())
+      return op.emitOpError("has no offset; run 'ssa-gpu-allocate' first");
+    ThreadEmitter e(rewriter, op);
+    auto type = LLVM::LLVMPointerType::get(op.getContext(), 3);
+    Value pipe = e.offset(LLVM::AddressOfOp::create(rewriter, e.loc, type, sharedMemoryName), int64_t(*op.getOffset()));
+    int64_t slots = op.getPipe().getType().getSlots();
+    scf::IfOp::create(rewriter, e.loc, e.lt(e.thread(), 1), [&](OpBuilder &, Location) {
+      for (int64_t i = 0; i < 2 * slots; ++i) {
+        // A producer arrives once by itself and once by its copies.
+        Value count = e.i32(i < slots ? 2 * op.getProducers() : op.getConsumers());
+        callAsm(e, "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r", {e.offset(pipe, i * barrierBytes), count});
+      }
+      scf::YieldOp::create(rewriter, e.loc);
+    });
+    rewriter.replaceOp(op, pipe);
+    return success();
+  }
+};
+
+struct ConvertAcquire : OpConversionPattern<AcquireOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(AcquireOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    int64_t slots = op.getPipe().getType().getSlots();
+    Turn turn(e, adaptor.getTicket(), slots);
+    // A slot is empty before its first use: the phase before the first counts as ended.
+    wait(e, getEmptyBarrier(e, adaptor.getPipe(), turn, slots), e.bitXor(turn.parity, e.i32(1)));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertPublish : OpConversionPattern<PublishOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(PublishOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    Turn turn(e, adaptor.getTicket(), op.getPipe().getType().getSlots());
+    Value full = getFullBarrier(e, adaptor.getPipe(), turn);
+    callAsm(e, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];", "r", {full});
+    arrive(e, full);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertAwait : OpConversionPattern<AwaitOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(AwaitOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    Turn turn(e, adaptor.getTicket(), op.getPipe().getType().getSlots());
+    wait(e, getFullBarrier(e, adaptor.getPipe(), turn), turn.parity);
+    // `wgmma` reads shared memory through another proxy than copies write it through.
+    callAsm(e, "fence.proxy.async.shared::cta;", "", {});
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertRelease : OpConversionPattern<ReleaseOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(ReleaseOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    int64_t slots = op.getPipe().getType().getSlots();
+    Turn turn(e, adaptor.getTicket(), slots);
+    Value empty = getEmptyBarrier(e, adaptor.getPipe(), turn, slots);
+    callAsm(e, "bar.warp.sync 0xffffffff;", "", {});
+    scf::IfOp::create(rewriter, e.loc, e.lt(e.lane(), 1), [&](OpBuilder &, Location) {
+      arrive(e, empty);
+      scf::YieldOp::create(rewriter, e.loc);
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertBarrier : OpConversionPattern<ssa_gpu::BarrierOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(ssa_gpu::BarrierOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    bool hasWgmma = false;
+    op->getParentOfType<gpu::GPUFuncOp>().walk([&](MmaOp mma) { hasWgmma |= mma.getFamily() == Family::wgmma; });
+    if (hasWgmma)
+      callAsm(e, "fence.proxy.async.shared::cta;", "", {});
+    e.barrier();
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+void expand(RolesOp op) {
+  OpBuilder builder(op);
+  ThreadEmitter e(builder, op);
+  // Barriers are there before anyone uses them.
+  gpu::BarrierOp::create(builder, e.loc);
+  auto blocks = op->getParentOfType<gpu::GPUFuncOp>()->getAttrOfType<IntegerAttr>("nvvm.minctasm");
+  int64_t share = 65536 / e.getNumThreads() / (blocks ? blocks.getInt() : 1) / 8 * 8;
+  for (auto [i, program] : llvm::enumerate(op.getPrograms())) {
+    // The group is the same for all lanes of a warp, which the assembler can only know of a value that all read from one lane.
+    Value warp = gpu::ShuffleOp::create(builder, e.loc, e.warp(), e.i32(0), e.i32(32), gpu::ShuffleMode::IDX).getShuffleResult();
+    Value first = e.i32(op.getFirstThread(i) / 32), end = e.i32((op.getFirstThread(i) + op.getThreads()[i]) / 32);
+    Value isIn = arith::AndIOp::create(builder, e.loc, arith::CmpIOp::create(builder, e.loc, arith::CmpIPredicate::uge, warp, first),
+                                       arith::CmpIOp::create(builder, e.loc, arith::CmpIPredicate::ult, warp, end));
+    auto branch = scf::IfOp::create(builder, e.loc, isIn, /*withElseRegion=*/false);
+    Block &body = branch.getThenRegion().front();
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(&body);
+      int32_t registers = op.getRegisters()[i];
+      auto action = registers > share ? NVVM::SetMaxRegisterAction::increase : NVVM::SetMaxRegisterAction::decrease;
+      NVVM::SetMaxRegisterOp::create(builder, e.loc, registers, action);
+    }
+    Block &source = program.front();
+    source.getTerminator()->erase();
+    body.getOperations().splice(std::prev(body.end()), source.getOperations());
+  }
+  op.erase();
+}
+
+} // namespace
+
+void ssa_gpu::expandRoles(gpu::GPUModuleOp module) {
+  module.walk([](RolesOp op) { expand(op); });
+}
+
+void ssa_gpu::populatePipePatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
+  patterns.add<ConvertAllocPipe, ConvertBarrier, ConvertAcquire, ConvertPublish, ConvertAwait, ConvertRelease>(converter, patterns.getContext());
+}
