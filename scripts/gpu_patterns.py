@@ -193,6 +193,7 @@ def states(heads):
 
 
 add_examples()
+import gpu_attend  # noqa: E402, F401
 import gpu_forms  # noqa: E402, F401
 import gpu_ops  # noqa: E402, F401
 

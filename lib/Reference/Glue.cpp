@@ -5,6 +5,7 @@
 #include "Glue.h"
 #include "Cells.h"
 #include "ScalarOps.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/IRMapping.h"
@@ -18,7 +19,7 @@ LogicalResult mlir::ssa::reference::emitNotEvaluated(Operation *op, StringRef wh
   return op->emitOpError("is not something the interpreter can evaluate")
          << (where.empty() ? "" : " ") << where
          << (where.empty()
-                 ? "; it knows ssa, func.call, and arith, math, index, tensor and linalg on tensors and scalars"
+                 ? "; it knows ssa, func.call, cf.assert, and arith, math, index, tensor and linalg on tensors and scalars"
                  : "; it knows arith, math, index, tensor.extract, tensor.dim and scf.if there");
 }
 
@@ -229,6 +230,8 @@ LogicalResult mlir::ssa::reference::evaluateGlue(Evaluation &evaluation, Operati
   StringRef dialect = op->getName().getDialectNamespace();
   if (dialect == "tensor")
     return evaluateTensorOp(evaluation, op);
+  if (auto check = dyn_cast<cf::AssertOp>(op))
+    return getCell(evaluation[check.getArg()], 0).i ? success() : LogicalResult(emitError(op->getLoc()) << check.getMsg());
   if (op->getNumRegions() || !op->getNumResults())
     return emitNotEvaluated(op, "");
   if ((dialect == "arith" || dialect == "math" || dialect == "index") && getScalarKernel(op, 0))

@@ -71,7 +71,7 @@ func.func @constant_resource() {
 
 // RUN: not ssa-run %s --entry=unknown_op 2>&1 | FileCheck %s --check-prefix=UNKNOWN-OP
 func.func @unknown_op() {
-  // UNKNOWN-OP: error: 'memref.alloc' op is not something the interpreter can evaluate; it knows ssa, func.call, and arith, math, index, tensor and linalg on tensors and scalars
+  // UNKNOWN-OP: error: 'memref.alloc' op is not something the interpreter can evaluate; it knows ssa, func.call, cf.assert, and arith, math, index, tensor and linalg on tensors and scalars
   %m = memref.alloc() : memref<4xf32>
   return
 }

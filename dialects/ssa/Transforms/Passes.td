@@ -26,6 +26,20 @@ def SSAFusePass : Pass<"ssa-fuse", "::mlir::ModuleOp"> {
   }];
 }
 
+def SSAJoinSelectionsPass : Pass<"ssa-join-selections", "::mlir::ModuleOp"> {
+  let summary = "attend at one selection at a time";
+  let description = [{
+    Input: any module. Output: every `ssa.sparse_attend` has at most one selection, and a key that is in several of the lists that were
+    there counts once. Selections of the same key block that serve the same queries of the same heads are united by `ssa.union`. Others
+    are made disjoint: from those of smaller blocks goes what is in those of larger ones, lists that agree in neither blocks nor heads
+    being brought to what both consist of; each is attended to by itself and `ssa.merge` joins the parts. Sizes that
+    only a run can see are required by `cf.assert`.
+  }];
+  let statistics = [Statistic<"numUnited", "num-united", "ssa.union ops inserted">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::ssa::SSADialect", "::mlir::tensor::TensorDialect"];
+}
+
 def SSASelectSchedulePass : Pass<"ssa-select-schedule", "::mlir::ModuleOp"> {
   let summary = "decide how the kernels of attention ops are built";
   let description = [{

@@ -14,6 +14,9 @@ namespace mlir::ssa {
 #define GEN_PASS_REGISTRATION
 #include "ssa/Conversion/Passes.h.inc"
 
+/// The numbers that a kernel can sort at once: of a list, or of two that are united. They take 32 KiB of shared memory.
+inline constexpr int64_t maxSortedNumbers = 8192;
+
 } // namespace mlir::ssa
 
 #endif // SSA_CONVERSION_PASSES_H

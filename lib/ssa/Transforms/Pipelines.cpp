@@ -22,6 +22,7 @@ void ssa::buildSSAToKernelsPipeline(OpPassManager &pm) {
   pm.addPass(createInlinerPass());
   buildSSAOptimizePipeline(pm);
   pm.addPass(createSSAFusePass());
+  pm.addPass(createSSAJoinSelectionsPass());
   pm.addPass(createSSASortSelectionPass());
   pm.addPass(createSSASelectSchedulePass());
   pm.addPass(createConvertSSAToSSAGPUPass());

@@ -254,6 +254,10 @@ LogicalResult FunctionConversion::convertGlue(Operation *op) {
         host->setBuffer(cast, memref::CastOp::create(builder, loc, type, host->getBuffer(cast.getSource())));
         return success();
       })
+      .Case([&](cf::AssertOp check) {
+        builder.clone(*check, scalars);
+        return success();
+      })
       .Default([&](Operation *other) -> LogicalResult {
         auto isScalar = [](Type type) { return !isa<ShapedType>(type); };
         bool isOfScalars = llvm::all_of(other->getOperandTypes(), isScalar) && llvm::all_of(other->getResultTypes(), isScalar);

@@ -11,6 +11,7 @@
 
 #include "Block.h"
 #include "ElementKernel.h"
+#include "ssa/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -27,8 +28,6 @@ struct ListInput {
 
 class SortKernel : public BlockKernel {
 public:
-  static constexpr int64_t maxNumbers = 8192; // 32 KiB of shared memory
-
   SortKernel(HostFunction &host, Operation *op, StringRef name, ArrayRef<ListInput> inputs, ValueRange arguments);
 
   void build(HostFunction &host, Value output);
@@ -151,9 +150,9 @@ static LogicalResult joinLists(HostFunction &host, Operation *op, StringRef name
     inputs.push_back({arguments.back(), type});
     total += type.getWidth();
   }
-  if (total > SortKernel::maxNumbers)
+  if (total > maxSortedNumbers)
     return op->emitOpError("has no kernel for lists of ")
-           << total << " numbers: they are sorted in shared memory, which takes " << SortKernel::maxNumbers;
+           << total << " numbers: they are sorted in shared memory, which takes " << maxSortedNumbers;
   FailureOr<Value> output = host.allocateResult(op, 0);
   if (failed(output))
     return failure();
