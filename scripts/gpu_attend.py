@@ -60,4 +60,40 @@ def add_several_selections():
     )
 
 
+def add_gathered():
+    """Rows that come from somewhere else, by lists with repeats."""
+    for name, heads, key_heads, g, width, block, query_block, one, dictionary in (
+        ("attend gathered tokens", 8, 2, 2, 90, 1, 1, False, CAUSAL),
+        ("attend gathered blocks of 64", 8, 4, 2, 5, 64, 1, False, "mask = #ssa.mask<causal, window = 100, sink = 3>"),
+        ("attend gathered, 3 heads of a key head", 6, 2, 6, 7, 16, 32, False, CAUSAL),
+        ("attend gathered, one list", 4, 2, 2, 11, 8, 1, True, CAUSAL),
+    ):
+        rows = width * block
+        q, g5, t = f"tensor<?x{heads}x?x64xbf16>", f"tensor<?x{key_heads}x{1 if one else '?'}x{rows}x64xbf16>", "tensor<?x1x?x64xbf16>"
+        shape, l = f"?x{g}x{1 if one else '?'}x{width}", f"tensor<?x{heads}x?xf32>"
+        sel = f"!ssa.selection<{shape}, key_block = {block}, query_block = {query_block}>"
+
+        def gathered(rng, b, m, n, heads=key_heads, rows=rows, query_block=query_block, one=one):
+            count = 1 if one else -(-m // query_block)
+            return keys(heads * count, 64)(rng, b, m, rows).reshape(b, heads, count, rows, 64)
+
+        op(
+            name,
+            f"  %s = ssa.from_indices %t : tensor<{shape}xi32> -> {sel}\n"
+            f"  %o, %l = ssa.sparse_attend %q, %k, %v of %n at %s {{{dictionary}}} : {q}, {g5}, {g5}, {t}, {sel} -> {q}, {l}\n"
+            f"return %o, %l : {q}, {l}",
+            "rows lse",
+            "v",
+            f"q:{q} k:{g5} v:{g5} n:{t} t:tensor<{shape}xi32>",
+            q=queries(heads, 64),
+            k=gathered,
+            v=gathered,
+            n=keys(1, 64),
+            t=raw_lists(g, width, block, query_block, one),
+            sizes=SMALL + ((1, 20, 500),),
+            queries_vary=query_block == 1,
+        )
+
+
 add_several_selections()
+add_gathered()

@@ -22,11 +22,23 @@ func.func @sorted(%q: !q, %k: !kv, %v: !kv, %s: !sorted) -> !q {
   return %o : !q
 }
 
-// Gathered rows lie in the order of the list.
+// Gathered rows lie in the order of the list: of repeats the first stays, and nothing moves.
 // CHECK-LABEL: @gathered
 // CHECK-NOT: ssa.sort
+// CHECK: %[[UNIQUE:.*]] = linalg.generic {{.*}} ins(%[[LIST:.*]] : tensor<1x2x?x4xi32>) outs(%[[LIST]] : tensor<1x2x?x4xi32>)
+// CHECK: %[[SEL:.*]] = ssa.from_indices %[[UNIQUE]]
+// CHECK: ssa.sparse_attend {{.*}} at %[[SEL]]
 func.func @gathered(%q: !q, %k: !kv, %g: tensor<1x2x?x256x64xbf16>, %s: !raw) -> !q {
   %o, %l = ssa.sparse_attend %q, %g, %g of %k at %s
       : !q, tensor<1x2x?x256x64xbf16>, tensor<1x2x?x256x64xbf16>, !kv, !raw -> !q, !l
+  return %o : !q
+}
+
+// CHECK-LABEL: @gathered_sorted
+// CHECK-NOT: {{ssa.sort|linalg.generic}}
+// CHECK: ssa.sparse_attend
+func.func @gathered_sorted(%q: !q, %k: !kv, %g: tensor<1x2x?x256x64xbf16>, %s: !sorted) -> !q {
+  %o, %l = ssa.sparse_attend %q, %g, %g of %k at %s
+      : !q, tensor<1x2x?x256x64xbf16>, tensor<1x2x?x256x64xbf16>, !kv, !sorted -> !q, !l
   return %o : !q
 }

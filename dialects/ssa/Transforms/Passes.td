@@ -52,8 +52,9 @@ def SSASortSelectionPass : Pass<"ssa-sort-selection", "::mlir::ModuleOp"> {
   let summary = "make selections ascending and free of repeats";
   let description = [{
     Input: any module. Output: every selection read by `ssa.sparse_attend` is typed `sorted`; where its producer does not
-    give that, `ssa.sort` is inserted. Gathered keys lie in the order of their list and are left alone.
+    give that, `ssa.sort` is inserted. Gathered keys lie in the order of their list: there repeats become padding, and nothing moves.
   }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::ssa::SSADialect"];
   let statistics = [Statistic<"numSorted", "num-sorted", "ssa.sort ops inserted">];
 }
 

@@ -186,11 +186,10 @@ FailureOr<Value> Joining::exclude(Value selection, ArrayRef<Value> others) {
       return failure();
     int64_t ratio = typeOf(other).getKeyBlock() / keyBlock;
     // Batch, head, list and number; the last loop goes over the other list.
-    SmallVector<AffineExpr> d;
-    for (unsigned i = 0; i < 5; ++i)
-      d.push_back(b.getAffineDimExpr(i));
-    AffineMap own = AffineMap::get(5, 0, {d[0], d[1], d[2], d[3]}, b.getContext());
-    AffineMap their = AffineMap::get(5, 0, {d[0], d[1], theirs.isOneList ? b.getAffineConstantExpr(0) : d[2], d[4]}, b.getContext());
+    AffineMap own = AffineMap::getMultiDimMapWithTargets(5, {0, 1, 2, 3}, b.getContext());
+    AffineMap their = AffineMap::getMultiDimMapWithTargets(5, {0, 1, 2, 4}, b.getContext());
+    if (theirs.isOneList)
+      their = AffineMap::get(5, 0, {their.getResult(0), their.getResult(1), b.getAffineConstantExpr(0), their.getResult(3)}, b.getContext());
     SmallVector<utils::IteratorType> loops(5, utils::IteratorType::parallel);
     loops.back() = utils::IteratorType::reduction;
     auto body = [&](OpBuilder &builder, Location loc, ValueRange args) {

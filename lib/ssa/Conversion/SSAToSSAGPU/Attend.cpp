@@ -34,10 +34,8 @@ private:
 //===----------------------------------------------------------------------===//
 
 LogicalResult AttendConversion::checkSupported() {
-  if (op.isGathered())
-    return op.emitOpError("has no kernel for gathered keys: leave 'ssa.gather' out and attend 'at' the selection");
   if (op.getSelections().size() > 1)
-    return op.emitOpError("has no kernel for more than one selection: join them by 'ssa.union'");
+    return op.emitOpError("has a kernel for one selection; run 'ssa-join-selections'");
   Type elementType = op.getQuery().getType().getElementType();
   Type key = op.getKey().getType().getElementType(), value = op.getValue().getType().getElementType();
   int64_t dim = op.getQuery().getType().getDimSize(3), valueDim = op.getOutput().getType().getDimSize(3);
@@ -80,7 +78,7 @@ LogicalResult AttendConversion::readSchedule() {
     selection = cast<SelectionType>(op.getSelections().front().getType());
     plan.cells = std::lcm(keyHeads, selection->getHeads());
   }
-  plan.contiguousSteps = !selection || selection->getKeyBlock() % plan.tileKeys == 0;
+  plan.contiguousSteps = !op.isGathered() && (!selection || selection->getKeyBlock() % plan.tileKeys == 0);
   plan.group = heads / plan.cells;
   // Where all queries share one list the tile is filled with queries.
   bool sharedByAll = !selection || selection->getDimSize(2) == 1;
@@ -100,12 +98,15 @@ void AttendConversion::requireSizes() {
   if (op.getTokens()) {
     NamedBuffer tokens{"tokens", host.getBuffer(op.getTokens())};
     host.requireSameDim(op, tokens, q, 0);
-    host.require(op, e.le(e.dim(k.buffer, 2), getNumBlocks(e, op.getBlocksOrTokens(), e.dim(tokens.buffer, 2))),
-                 "expected dimension 2 of 'key' to be at most the number of blocks of 'tokens'");
+    if (!op.isGathered())
+      host.require(op, e.le(e.dim(k.buffer, 2), getNumBlocks(e, op.getBlocksOrTokens(), e.dim(tokens.buffer, 2))),
+                   "expected dimension 2 of 'key' to be at most the number of blocks of 'tokens'");
   }
   for (Value s : op.getSelections()) {
     NamedBuffer lists{"selections", host.getBuffer(s)};
     host.requireSameDim(op, lists, q, 0);
+    if (op.isGathered())
+      host.requireSameDim(op, k, lists, 2);
     Value rows = e.dim(lists.buffer, 2), wanted = e.ceilDiv(e.dim(q.buffer, 2), e.index(cast<SelectionType>(s.getType()).getQueryBlock()));
     host.require(op, e.either(e.eq(rows, e.index(1)), e.eq(rows, wanted)),
                  "expected dimension 2 of 'selections' to be 1 or the number of query blocks of 'query'");

@@ -53,7 +53,8 @@ void AttendKernel::readSizes() {
   outputView = BufferView(k, k.getArgument(outputArg));
   lseView = BufferView(k, k.getArgument(lseArg));
   queries = k.toI32(k.dim(queryView.buffer, 2));
-  keyRows = k.toI32(k.dim(keyView.buffer, 2));
+  // Gathered rows hold whatever exists.
+  keyRows = k.toI32(op.isGathered() ? getNumBlocks(k, op.getBlocksOrTokens(), k.getArgument(tokensArg)) : k.dim(keyView.buffer, 2));
   tokens = k.toI32(k.getArgument(tokensArg));
   unsigned firstCaptured = op.getSelections().empty() ? firstFreeArg : firstFreeArg + 1;
   for (unsigned i = firstCaptured, end = k.getNumArguments(); i < end; ++i)
@@ -105,9 +106,11 @@ KeySlots AttendKernel::getSlots(const Item &item) {
 }
 
 void AttendKernel::useList(KeySlots &slots, const Item &item) {
-  if (!op.getSelections().empty())
-    slots.useList(k, cast<SelectionType>(op.getSelections().front().getType()), k.getArgument(firstFreeArg),
-                  {item.batch, item.cell, item.list}, plan.cells);
+  if (op.getSelections().empty())
+    return;
+  auto use = op.isGathered() ? &KeySlots::useGatheredRows : &KeySlots::useList;
+  (slots.*use)(k, cast<SelectionType>(op.getSelections().front().getType()), k.getArgument(firstFreeArg), {item.batch, item.cell, item.list},
+               plan.cells);
 }
 
 //===----------------------------------------------------------------------===//
@@ -130,7 +133,8 @@ void AttendKernel::loadNumbers(const KeySlots &slots, Value step, Value stage) {
 
 void AttendKernel::loadRows(const Item &item, const KeySlots &slots, Value step, const BufferView &view, Value tile, int64_t columns) {
   Value head = k.div(item.cell, k.index(plan.cells / cast<MemRefType>(view.buffer.getType()).getDimSize(1)));
-  Value begin = view.getBegin(k, {item.batch, head}), first = k.mul(step, k.i32(plan.tileKeys));
+  Value begin = op.isGathered() ? view.getBegin(k, {item.batch, head, slots.listRow}) : view.getBegin(k, {item.batch, head});
+  Value first = k.mul(step, k.i32(plan.tileKeys));
   std::optional<KeySlots::Step> neighbours;
   if (slots.isContiguous()) {
     neighbours = slots.getStep(k, step);
@@ -138,6 +142,8 @@ void AttendKernel::loadRows(const Item &item, const KeySlots &slots, Value step,
   }
   t.copyRows(view.buffer, tile, columns, plan.width, [&](Value row) -> RowPlace {
     Value number = neighbours ? slots.getNumber(k, *neighbours, row) : slots.getNumber(k, k.add(first, row));
+    if (op.isGathered())
+      return {view.advance(k, begin, 3, k.toIndex(k.add(first, row))), slots.isInSight(k, number)};
     return {view.advance(k, begin, 2, k.toIndex(neighbours ? row : number)), slots.isInSight(k, number)};
   });
 }
@@ -333,7 +339,7 @@ void AttendKernel::consume(Value total) {
     Value steps = slots.steps;
     if (!op.getSelections().empty()) { // the producers have counted the list
       steps = t.loadEntry(t.slot(stepsRing, querySlot), k.i32(0));
-      slots.useSteps(cast<SelectionType>(op.getSelections().front().getType()), k.getArgument(firstFreeArg), steps);
+      slots.useSteps(cast<SelectionType>(op.getSelections().front().getType()), op.isGathered(), k.getArgument(firstFreeArg), steps);
     }
     Value lhs = t.slot(queryRing, querySlot);
     State initial = getInitialState();

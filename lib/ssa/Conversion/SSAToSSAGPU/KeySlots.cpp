@@ -76,21 +76,33 @@ void KeySlots::finish(Emitter &e) { steps = e.div(e.add(slots, e.i32(config.tile
 // Lists
 //===----------------------------------------------------------------------===//
 
-void KeySlots::useList(Emitter &e, SelectionType selection, Value buffer, ArrayRef<Value> place, int64_t cells) {
+void KeySlots::setList(Emitter &e, SelectionType selection, Value buffer, ArrayRef<Value> place, int64_t cells) {
   type = selection;
   lists = buffer;
   BufferView view(e, buffer);
   Value head = e.div(place[1], e.index(cells / type.getHeads()));
   // One list may serve every query.
-  Value row = e.select(e.eq(e.dim(buffer, 2), e.index(1)), e.index(0), place[2]);
-  listBegin = view.getBegin(e, {place[0], head, row});
-  numEntries = countEntries(e, type, listBegin);
+  listRow = e.select(e.eq(e.dim(buffer, 2), e.index(1)), e.index(0), place[2]);
+  listBegin = view.getBegin(e, {place[0], head, listRow});
+}
+
+void KeySlots::useList(Emitter &e, SelectionType selection, Value buffer, ArrayRef<Value> place, int64_t cells) {
+  setList(e, selection, buffer, place, cells);
+  numEntries = countEntries(e);
   slots = e.mul(numEntries, e.i32(type.getKeyBlock()));
   finish(e);
 }
 
-void KeySlots::useSteps(SelectionType selection, Value buffer, Value count) {
+void KeySlots::useGatheredRows(Emitter &e, SelectionType selection, Value buffer, ArrayRef<Value> place, int64_t cells) {
+  setList(e, selection, buffer, place, cells);
+  isGathered = true;
+  slots = e.i32(type.getWidth() * type.getKeyBlock());
+  finish(e);
+}
+
+void KeySlots::useSteps(SelectionType selection, bool gathered, Value buffer, Value count) {
   type = selection;
+  isGathered = gathered;
   lists = buffer;
   steps = count;
 }
@@ -107,16 +119,19 @@ static Value loadListEntry(Emitter &e, Value lists, Value begin, Value i) {
   return memref::LoadOp::create(e.builder, e.loc, view, e.toIndex(i));
 }
 
+/// False of padding, which past the end is too; compared in blocks, since the product may not fit.
+Value KeySlots::isBlock(Emitter &e, Value entry) const {
+  Value size = e.i32(type.getKeyBlock()), blocks = e.div(e.add(config.keyRows, e.sub(size, e.i32(1))), size);
+  return e.both(e.ge(entry, e.i32(0)), e.lt(entry, blocks));
+}
+
 /// How many entries stand for blocks that exist and begin in sight: they come first in a sorted list. Every warp counts for itself.
-Value KeySlots::countEntries(Emitter &e, SelectionType selection, Value begin) {
+Value KeySlots::countEntries(Emitter &e) {
   constexpr int64_t lanes = 32;
   Value lane = e.rem(e.toI32(gpu::ThreadIdOp::create(e.builder, e.loc, gpu::Dimension::x)), e.i32(lanes));
-  Value width = e.i32(selection.getWidth()), size = e.i32(selection.getKeyBlock());
+  Value width = e.i32(type.getWidth()), size = e.i32(type.getKeyBlock());
   SmallVector<Value> counted = e.loop(lane, width, e.i32(lanes), e.i32(0), [&](Value i, ValueRange count) -> SmallVector<Value> {
-    Value entry = loadListEntry(e, lists, begin, i);
-    // Past the end is padding; compared in blocks, since the product may not fit.
-    Value blocks = e.div(e.add(config.keyRows, e.sub(size, e.i32(1))), size);
-    Value exists = e.both(e.ge(entry, e.i32(0)), e.lt(entry, blocks));
+    Value entry = loadListEntry(e, lists, listBegin, i), exists = isBlock(e, entry);
     Value first = e.mul(e.select(exists, entry, e.i32(0)), size);
     Value counts = e.both(exists, isVisibleFrom(e, first));
     return {e.select(counts, e.add(count[0], e.i32(1)), count[0])};
@@ -143,6 +158,8 @@ Value KeySlots::getNumber(Emitter &e, Value slot) const {
   }
   Value size = e.i32(type.getKeyBlock());
   Value entry = loadListEntry(e, lists, listBegin, e.select(isSlot, e.div(slot, size), e.i32(0)));
+  if (isGathered) // a sorted list has been cut behind its blocks
+    isSlot = e.both(isSlot, isBlock(e, entry));
   Value number = e.add(e.mul(e.select(isSlot, entry, e.i32(0)), size), e.rem(slot, size));
   return e.select(e.both(isSlot, e.lt(number, config.keyRows)), number, e.i32(none));
 }
@@ -189,7 +206,8 @@ Value KeySlots::isAllVisible(Emitter &e, const Step &step) const {
 }
 
 Value KeySlots::isAllVisible(Emitter &e, Value last) const {
-  if (config.mask && config.mask.getWindow()) // the first of a sorted list may be hidden too
+  // The first of a sorted list may be hidden too, any of gathered rows.
+  if (isGathered || (config.mask && config.mask.getWindow()))
     return e.ne(last, last);
   return isVisible(e, last, config.firstPosition);
 }

@@ -42,9 +42,12 @@ public:
   void useRange(Emitter &e);
   /// Visits the numbers of a sorted list, of which the tile's queries see those before the first that comes too late.
   void useList(Emitter &e, SelectionType type, Value lists, ArrayRef<Value> place, int64_t cells);
+  /// Visits the rows that were gathered by a list without repeats, in its order: slot `i` is row `i`. `keyRows` is then how many rows there
+  /// were to gather from.
+  void useGatheredRows(Emitter &e, SelectionType type, Value lists, ArrayRef<Value> place, int64_t cells);
 
   /// The same list where others look it up: no more than the steps is known here.
-  void useSteps(SelectionType type, Value lists, Value steps);
+  void useSteps(SelectionType type, bool isGathered, Value lists, Value steps);
 
   Value getNumber(Emitter &e, Value slot) const;
 
@@ -53,7 +56,7 @@ public:
     Value base, count;
   };
   /// True if the keys of every step are neighbours, as those of a range or of large blocks are.
-  bool isContiguous() const { return !lists || type.getKeyBlock() % config.tileKeys == 0; }
+  bool isContiguous() const { return !lists || (!isGathered && type.getKeyBlock() % config.tileKeys == 0); }
   Step getStep(Emitter &e, Value step) const;
   /// The number of row `row` of a step.
   Value getNumber(Emitter &e, const Step &step, Value row) const;
@@ -68,12 +71,15 @@ public:
   /// True where the mask allows a number to a query that stands at `position`; both scalars or tiles.
   Value isVisible(Emitter &e, Value number, Value position) const { return isVisible(e, number, position, position); }
 
-  Value steps; // how many
+  Value steps;   // how many
+  Value listRow; // of a list: which of its head's lists it is, an index
 
 private:
   Value isVisible(Emitter &e, Value number, Value first, Value last) const;
   Value splatLike(Emitter &e, Value like, Value scalar) const;
-  Value countEntries(Emitter &e, SelectionType type, Value begin);
+  void setList(Emitter &e, SelectionType type, Value lists, ArrayRef<Value> place, int64_t cells);
+  Value countEntries(Emitter &e);
+  Value isBlock(Emitter &e, Value entry) const;
   Value isVisibleFrom(Emitter &e, Value number) const;
   void finish(Emitter &e);
 
@@ -84,6 +90,7 @@ private:
   // Of a list.
   SelectionType type;
   Value lists, listBegin, numEntries;
+  bool isGathered = false;
 };
 
 /// The number of blocks of `tokens` tokens, all `index`.
