@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Patterns of attention in all its forms: see gpu_patterns.py."""
 
-from gpu_patterns import LONG, SMALL, keys, op, queries
+import numpy as np
+
+from gpu_patterns import LONG, SMALL, examples, keys, op, queries
+
+round_to = examples.round_to
 
 CAUSAL = "mask = #ssa.mask<causal>"
 SHORT = SMALL + LONG[:2]
@@ -95,5 +99,72 @@ def add_gathered():
         )
 
 
+def add_tables():
+    """Score regions that read tensors from outside: one value for a head, a key, a pair; floats and integers."""
+    q, k, l = "tensor<?x6x?x64xbf16>", "tensor<?x2x?x64xbf16>", "tensor<?x6x?xf32>"
+
+    def form(name, tables, region, **made):
+        declared = "".join(f" {n}:{t}" for n, t in tables.items())
+        op(
+            name,
+            f"  %o, %l = ssa.sparse_attend %q, %k, %v {{mask = #ssa.mask<causal>}} score (%x, %b, %h, %p, %n) {{\n{region}"
+            f"    ssa.yield %y : f32\n  }} : {q}, {k}, {k} -> {q}, {l}\nreturn %o, %l : {q}, {l}",
+            "rows lse",
+            "v",
+            f"q:{q} k:{k} v:{k}{declared}",
+            q=queries(6, 64),
+            k=keys(2, 64),
+            v=keys(2, 64),
+            sizes=SHORT,
+            **made,
+        )
+
+    form(
+        "attend, a table of tokens and heads",
+        {"t": "tensor<?x6x?xbf16>"},
+        "    %i = arith.index_cast %b : i32 to index\n    %j = arith.index_cast %h : i32 to index\n"
+        "    %m = arith.index_cast %n : i32 to index\n    %e = tensor.extract %t[%i, %j, %m] : tensor<?x6x?xbf16>\n"
+        "    %f = arith.extf %e : bf16 to f32\n    %y = arith.addf %x, %f : f32\n",
+        t=lambda rng, b, m, n: round_to(rng.standard_normal((b, 6, n)), "bf16"),
+    )
+    form(
+        "attend, a table of distances",
+        {"t": "tensor<6x40xf32>"},
+        "    %j = arith.index_cast %h : i32 to index\n    %d = arith.subi %p, %n : i32\n"
+        "    %last = arith.constant 39 : i32\n    %near = arith.minsi %d, %last : i32\n"
+        "    %i = arith.index_cast %near : i32 to index\n    %e = tensor.extract %t[%j, %i] : tensor<6x40xf32>\n"
+        "    %y = arith.addf %x, %e : f32\n",
+        t=examples.weights(6, 40),
+    )
+    form(
+        "attend, documents by a table of integers",
+        {"t": "tensor<?xi32>"},
+        "    %i = arith.index_cast %p : i32 to index\n    %j = arith.index_cast %n : i32 to index\n"
+        "    %e = tensor.extract %t[%i] : tensor<?xi32>\n    %f = tensor.extract %t[%j] : tensor<?xi32>\n"
+        "    %same = arith.cmpi eq, %e, %f : i32\n    %none = arith.constant 0xFF800000 : f32\n"
+        "    %y = arith.select %same, %x, %none : f32\n",
+        t=lambda rng, b, m, n: np.sort(rng.integers(0, 4, n)).astype(np.int32),
+    )
+    for elem, heads in (("bf16", 8), ("f32", 2)):  # on tensor cores and on CUDA cores
+        rq, rk, out = f"tensor<?x{heads}x?x64x{elem}>", f"tensor<?x1x?x64x{elem}>", "tensor<?x1x?x?xf32>"
+        op(
+            f"route, a table of heads and blocks, {elem}",
+            f"  %s = ssa.route %q, %k {{mask = #ssa.mask<causal>, normalize = softmax, reduce = sum}} score (%x, %w, %b, %h, %p, %j) {{\n"
+            "    %i = arith.index_cast %h : i32 to index\n    %n = arith.index_cast %j : i32 to index\n"
+            f"    %e = tensor.extract %t[%i] : tensor<{heads}xf32>\n    %f = tensor.extract %u[%n] : tensor<?xf32>\n"
+            "    %z = arith.addf %x, %e : f32\n    %y = arith.addf %z, %f : f32\n"
+            f"    ssa.yield %y : f32\n  }} : {rq}, {rk} -> {out}\nreturn %s : {out}",
+            "scores",
+            "",
+            f"q:{rq} k:{rk} t:tensor<{heads}xf32> u:tensor<?xf32>",
+            q=queries(heads, 64, elem),
+            k=keys(1, 64, elem),
+            t=examples.weights(heads),
+            u=lambda rng, b, m, n: rng.standard_normal(n).astype(np.float32),
+            sizes=SHORT,
+        )
+
+
 add_several_selections()
 add_gathered()
+add_tables()

@@ -20,7 +20,8 @@ def ConvertSSAGPUToNVVMPass : Pass<"convert-ssa-gpu-to-nvvm", "::mlir::gpu::GPUM
     Input: kernels of `ssa_gpu`, `gpu`, `scf`, `arith`, `math`, `memref`, with allocated shared memory. Output: the same without
     `ssa_gpu`: tiles are vectors, products are `mma.sync` or `wgmma`, copies are `cp.async`.
   }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::vector::VectorDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 #endif // SSA_GPU_CONVERSION_PASSES_TD

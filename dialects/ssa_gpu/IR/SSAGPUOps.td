@@ -349,6 +349,17 @@ def SSAGPU_MapColumnsOp : SSAGPU_RegionOp<"map_columns", [RecursiveMemoryEffects
   let assemblyFormat = "$body attr-dict `:` type($tile)";
 }
 
+def SSAGPU_MapOp : SSAGPU_RegionOp<"map", [RecursiveMemoryEffects]> {
+  let summary = "tiles made element by element from tiles of the same shape and layout";
+  let description = [{
+    The region takes an element of each and yields one for each result. It is for what `arith` and `math` cannot say of whole tiles: a load
+    from a place that differs between elements.
+  }];
+  let arguments = (ins Variadic<AnyTypeOf<[SSAGPU_Accumulator, SSAGPU_RowVector]>>:$tiles);
+  let results = (outs Variadic<AnyTypeOf<[SSAGPU_Accumulator, SSAGPU_RowVector]>>:$outputs);
+  let assemblyFormat = "$tiles $body attr-dict `:` functional-type($tiles, results)";
+}
+
 def SSAGPU_StoreRowsOp : SSAGPU_RegionOp<"store_rows", []> {
   let summary = "write the rows of an accumulator to a buffer";
   let description = [{

@@ -209,4 +209,19 @@ LogicalResult StoreRowsOp::verify() { return verifyBody(*this, placeTypes(*this)
 LogicalResult StoreEntriesOp::verify() { return verifyBody(*this, placeTypes(*this)); }
 LogicalResult FillOp::verify() { return verifyBody(*this, getArray().getType().getElementType()); }
 LogicalResult MapRowsOp::verify() { return verifyBody(*this, getType().getElementType()); }
+LogicalResult MapOp::verify() {
+  if (getTiles().empty() || getOutputs().empty())
+    return emitOpError("expected at least one tile and one result");
+  auto first = cast<RankedTensorType>(getTiles().front().getType());
+  Block &block = getBody().front();
+  auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
+  auto elementsOf = [](TypeRange tiles) { return llvm::map_to_vector(tiles, [](Type type) { return getElementTypeOrSelf(type); }); };
+  SmallVector<Type> taken = elementsOf(getTiles().getTypes()), yielded = elementsOf(getOutputs().getTypes());
+  if (block.getArgumentTypes() != TypeRange(taken) || !yield || yield.getValues().getTypes() != TypeRange(yielded))
+    return emitOpError() << "expected a region from (" << taken << ") to (" << yielded << ")";
+  for (Type type : llvm::concat<Type>(getTiles().getTypes(), getOutputs().getTypes()))
+    if (auto tile = cast<RankedTensorType>(type); tile.getShape() != first.getShape() || tile.getEncoding() != first.getEncoding())
+      return emitOpError() << "expected tiles of one shape and layout, but got " << first << " and " << tile;
+  return success();
+}
 LogicalResult MapColumnsOp::verify() { return verifyBody(*this, getType().getElementType()); }

@@ -109,12 +109,35 @@ func.func @within(%q: !q, %k: !k, %l: !l) -> !s {
 !q = tensor<?x4x?x64xf16>
 !s = tensor<?x4x?x?xf32>
 
+// What the region reads from outside is an argument; what depends on the row alone is read once a row.
+// CHECK: gpu.func @ssa_route({{.*}}%[[BIAS:.*]]: memref<4xf32, strided<[1], offset: ?>>, %{{.*}}: index)
+// CHECK: ssa_gpu.map %{{.*}} {
+// CHECK: memref.load %[[BIAS]]
+// CHECK: } : (tensor<64xindex, #ssa_gpu.rows>) -> (tensor<64xf32, #ssa_gpu.rows>, tensor<64xi1, #ssa_gpu.rows>)
+// CHECK-LABEL: func.func @region
 func.func @region(%q: !q, %k: !q, %bias: tensor<4xf32>) -> !s {
   %s = ssa.route %q, %k score (%x, %w, %b, %h, %p, %j) {
     %i = arith.index_cast %h : i32 to index
-    // expected-error @+1 {{'tensor.extract' op has no meaning for kernels yet: score regions may use scalar ops of 'arith' and 'math'}}
     %c = tensor.extract %bias[%i] : tensor<4xf32>
     %y = arith.addf %x, %c : f32
+    ssa.yield %y : f32
+  } : !q, !q -> !s
+  return %s : !s
+}
+
+// -----
+
+!q = tensor<?x4x?x64xf16>
+!s = tensor<?x4x?x?xf32>
+
+func.func @no_meaning(%q: !q, %k: !q, %t: tensor<?xf32>) -> !s {
+  %s = ssa.route %q, %k score (%x, %w, %b, %h, %p, %j) {
+    %zero = arith.constant 0 : index
+    // expected-error @+1 {{'tensor.dim' op has no meaning for kernels yet: score regions may use 'tensor.extract' and scalar ops of 'arith' and 'math'}}
+    %n = tensor.dim %t, %zero : tensor<?xf32>
+    %i = arith.index_cast %n : index to i32
+    %f = arith.sitofp %i : i32 to f32
+    %y = arith.addf %x, %f : f32
     ssa.yield %y : f32
   } : !q, !q -> !s
   return %s : !s

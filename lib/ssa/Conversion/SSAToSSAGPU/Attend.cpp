@@ -127,11 +127,10 @@ LogicalResult AttendConversion::run() {
   SmallVector<Value> arguments = {q, key, host.getBuffer(op.getValue()), *output, *lse, numTokens};
   if (!op.getSelections().empty())
     arguments.push_back(host.getBuffer(op.getSelections().front()));
-  FailureOr<SmallVector<Value>> captured = getCapturedScalars(host, op, op.getScore());
+  FailureOr<SmallVector<Value>> captured = getScoreCaptures(host, op.getScore());
   if (failed(captured))
     return failure();
-  for (Value v : *captured)
-    arguments.push_back(host.getScalar(v));
+  llvm::append_range(arguments, *captured);
 
   Value lists = e.ceilDiv(e.dim(q, 2), e.index(plan.queryBlock));
   Value items = e.mul(e.mul(e.dim(q, 0), e.index(plan.cells * plan.tilesPerList())), lists);

@@ -56,13 +56,12 @@ LogicalResult RouteContext::prepare() {
     addArgument(RouteArgument::maxima, host.allocateWorkspace(op.getLoc(), sizes, e.builder.getF32Type()));
     addArgument(RouteArgument::factors, host.allocateWorkspace(op.getLoc(), sizes, e.builder.getF32Type()));
   }
-  FailureOr<SmallVector<Value>> values = getCapturedScalars(host, op, op.getScore());
+  FailureOr<SmallVector<Value>> values = getScoreCaptures(host, op.getScore());
   if (failed(values))
     return failure();
   captured = *values;
   firstCaptured = arguments.size();
-  for (Value v : captured)
-    arguments.push_back(host.getScalar(v));
+  llvm::append_range(arguments, captured);
   return success();
 }
 

@@ -5,69 +5,156 @@
 #include "ScoreRegion.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::ssa;
 
-FailureOr<SmallVector<Value>> ssa::getCapturedScalars(HostFunction &host, Operation *op, Region &region) {
+/// The values from outside that ops of the region use and that are no constants, in the order of their use.
+static SmallVector<Value> findCaptured(Region &region) {
   llvm::SetVector<Value> captured;
-  for (Operation &inner : region.getOps()) {
-    if (isa<YieldOp>(inner)) {
-      // Its operand may come from outside as well.
-    } else if (!isa<arith::ArithDialect, math::MathDialect>(inner.getDialect()) || inner.getNumRegions() != 0) {
-      return inner.emitOpError("has no meaning for kernels yet: score regions may use scalar ops of 'arith' and 'math'"), failure();
-    }
+  for (Operation &inner : region.getOps())
     for (Value operand : inner.getOperands())
       if (!region.isAncestor(operand.getParentRegion()) && !matchPattern(operand, m_Constant()))
         captured.insert(operand);
+  return captured.takeVector();
+}
+
+FailureOr<SmallVector<Value>> ssa::getScoreCaptures(HostFunction &host, Region &region) {
+  for (Operation &inner : region.getOps()) {
+    bool isScalar = isa<arith::ArithDialect, math::MathDialect>(inner.getDialect()) && inner.getNumRegions() == 0;
+    if (!isScalar && !isa<YieldOp, tensor::ExtractOp>(inner))
+      return inner.emitOpError("has no meaning for kernels yet: score regions may use 'tensor.extract' and scalar ops of 'arith' and 'math'"),
+             failure();
   }
-  return SmallVector<Value>(captured.getArrayRef());
+  return llvm::map_to_vector(region.empty() ? SmallVector<Value>() : findCaptured(region),
+                             [&](Value v) { return isa<ShapedType>(v.getType()) ? host.getBuffer(v) : host.getScalar(v); });
+}
+
+//===----------------------------------------------------------------------===//
+// ScoreShape
+//===----------------------------------------------------------------------===//
+
+Type ScoreShape::getType(Type scalar, bool perRow) const {
+  if (!tiles)
+    return scalar;
+  return perRow ? tiles->rowsType(scalar) : tiles->accumulatorType(columns, scalar);
 }
 
 Value ScoreShape::splat(Value scalar) const {
-  if (!tiles)
-    return scalar;
-  return tiles->broadcast(tiles->mapRows(scalar.getType(), [&](Value) { return scalar; }), columns);
+  return tiles ? broadcastRows(tiles->mapRows(scalar.getType(), [&](Value) { return scalar; })) : scalar;
 }
 
-Value ScoreShape::constant(Type scalar, Attribute value) const {
+Value ScoreShape::constant(Type scalar, Attribute value, bool perRow) const {
   if (tiles)
-    return tiles->constant(tiles->accumulatorType(columns, scalar), value);
+    return tiles->constant(cast<RankedTensorType>(getType(scalar, perRow)), value);
   return arith::ConstantOp::create(e.builder, e.loc, scalar, cast<TypedAttr>(value));
 }
 
+Value ScoreShape::getRows(Value tile) const {
+  auto broadcast = tile.getDefiningOp<ssa_gpu::BroadcastOp>();
+  return broadcast ? broadcast.getRows() : Value();
+}
+
+/// One element.
+static std::pair<Value, Value> lookUpElement(Emitter &e, Value table, ValueRange indices) {
+  auto type = cast<MemRefType>(table.getType());
+  Value exists = e.bit(true);
+  for (auto [i, index] : llvm::enumerate(indices))
+    exists = e.both(exists, e.ult(index, e.dim(table, i)));
+  // A table that has elements can be read without a branch.
+  if (type.hasStaticShape() && type.getNumElements() > 0) {
+    auto safe = llvm::map_to_vector(indices, [&](Value index) { return e.select(exists, index, e.index(0)); });
+    return {e.load(table, safe), exists};
+  }
+  auto zero = cast<TypedAttr>(e.builder.getZeroAttr(type.getElementType()));
+  Value element = e.ifElse(
+      exists, type.getElementType(), [&] { return SmallVector<Value>{e.load(table, indices)}; },
+      [&] { return SmallVector<Value>{arith::ConstantOp::create(e.builder, e.loc, zero)}; })[0];
+  return {element, exists};
+}
+
+std::pair<Value, Value> ScoreShape::lookUp(Value table, ValueRange indices) const {
+  if (!tiles || indices.empty()) {
+    auto [element, exists] = lookUpElement(e, table, indices);
+    return {splat(element), splat(exists)};
+  }
+  Type type = cast<MemRefType>(table.getType()).getElementType();
+  SmallVector<Value> made = tiles->map(indices, {type, e.builder.getI1Type()}, [&](ValueRange elements) {
+    auto [element, exists] = lookUpElement(e, table, elements);
+    return SmallVector<Value>{element, exists};
+  });
+  return {made[0], made[1]};
+}
+
+//===----------------------------------------------------------------------===//
+// Building
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class RegionBuilder {
+public:
+  RegionBuilder(const ScoreShape &shape, Region &region, ArrayRef<Value> captured, llvm::function_ref<Value(unsigned)> getArgument)
+      : shape(shape), region(region) {
+    // Only what is used is made: an unused one would cost registers.
+    for (BlockArgument argument : region.getArguments())
+      if (!argument.use_empty())
+        mapping.map(argument, getArgument(argument.getArgNumber()));
+    for (auto [outside, value] : llvm::zip_equal(findCaptured(region), captured))
+      mapping.map(outside, isa<ShapedType>(outside.getType()) ? value : shape.splat(value));
+  }
+
+  Value build() {
+    for (Operation &op : region.front().without_terminator())
+      if (!op.hasTrait<mlir::OpTrait::ConstantLike>())
+        buildOp(op);
+    Value score = getOperand(region.front().getTerminator()->getOperand(0), /*perRow=*/false);
+    return exists ? shape.e.select(exists, score, shape.f32(std::numeric_limits<double>::quiet_NaN())) : score;
+  }
+
+private:
+  /// What depends on the row alone is computed once a row.
+  bool isPerRow(Value operand) const { return matchPattern(operand, m_Constant()) || shape.getRows(mapping.lookup(operand)); }
+
+  Value getOperand(Value operand, bool perRow) {
+    Attribute constant;
+    if (matchPattern(operand, m_Constant(&constant)))
+      return shape.constant(operand.getType(), constant, perRow);
+    Value value = mapping.lookup(operand);
+    return perRow ? shape.getRows(value) : value;
+  }
+
+  void buildOp(Operation &op) {
+    auto extract = dyn_cast<tensor::ExtractOp>(op);
+    ValueRange inputs = extract ? ValueRange(extract.getIndices()) : op.getOperands();
+    bool perRow = shape.isTiled() && !inputs.empty() && llvm::all_of(inputs, [&](Value v) { return isPerRow(v); });
+    SmallVector<Value> operands = llvm::map_to_vector(inputs, [&](Value v) { return getOperand(v, perRow); });
+    auto finish = [&](Value value) { return perRow ? shape.broadcastRows(value) : value; };
+    if (extract) {
+      auto [element, isThere] = shape.lookUp(mapping.lookup(extract.getTensor()), operands);
+      mapping.map(extract.getResult(), finish(element));
+      exists = exists ? shape.e.both(exists, finish(isThere)) : finish(isThere);
+      return;
+    }
+    SmallVector<Type> types = llvm::map_to_vector(op.getResultTypes(), [&](Type type) { return shape.getType(type, perRow); });
+    Operation *copy = shape.e.builder.create(shape.e.loc, op.getName().getIdentifier(), operands, types, op.getAttrs());
+    for (auto [result, value] : llvm::zip_equal(op.getResults(), copy->getResults()))
+      mapping.map(result, finish(value));
+  }
+
+  const ScoreShape &shape;
+  Region &region;
+  IRMapping mapping;
+  Value exists; // all that was looked up; null if nothing was
+};
+
+} // namespace
+
 Value ssa::applyScoreRegion(const ScoreShape &shape, Region &region, ArrayRef<Value> captured,
                             llvm::function_ref<Value(unsigned)> getArgument) {
-  Block &block = region.front();
-  IRMapping mapping;
-  // Only what is used is made: an unused one would cost registers.
-  for (BlockArgument argument : block.getArguments())
-    if (!argument.use_empty())
-      mapping.map(argument, getArgument(argument.getArgNumber()));
-  llvm::SetVector<Value> seen;
-  auto mapOperand = [&](Value operand) -> Value {
-    if (Value known = mapping.lookupOrNull(operand))
-      return known;
-    Attribute constant;
-    Value value;
-    if (matchPattern(operand, m_Constant(&constant))) {
-      value = shape.constant(operand.getType(), constant);
-    } else {
-      seen.insert(operand); // in the order of getCapturedScalars
-      value = shape.splat(captured[seen.size() - 1]);
-    }
-    mapping.map(operand, value);
-    return value;
-  };
-  for (Operation &inner : block.without_terminator()) {
-    if (inner.hasTrait<mlir::OpTrait::ConstantLike>())
-      continue;
-    SmallVector<Value> operands = llvm::map_to_vector(inner.getOperands(), mapOperand);
-    SmallVector<Type> types = llvm::map_to_vector(inner.getResultTypes(), [&](Type type) { return shape.getType(type); });
-    Operation *copy = shape.e.builder.create(shape.e.loc, inner.getName().getIdentifier(), operands, types, inner.getAttrs());
-    mapping.map(inner.getResults(), copy->getResults());
-  }
-  return mapOperand(block.getTerminator()->getOperand(0));
+  return RegionBuilder(shape, region, captured, getArgument).build();
 }

@@ -123,6 +123,17 @@ Value TileEmitter::mapColumns(int64_t columns, Type elementType, llvm::function_
   return op;
 }
 
+SmallVector<Value> TileEmitter::map(ValueRange tiles, TypeRange elementTypes, llvm::function_ref<SmallVector<Value>(ValueRange)> values) {
+  auto like = cast<RankedTensorType>(tiles.front().getType());
+  auto types = llvm::map_to_vector(elementTypes, [&](Type type) -> Type { return like.clone(type); });
+  auto op = ssa_gpu::MapOp::create(builder, loc, types, tiles);
+  OpBuilder::InsertionGuard guard(builder);
+  SmallVector<Type> taken = llvm::map_to_vector(tiles.getTypes(), [](Type type) { return getElementTypeOrSelf(type); });
+  Block *block = builder.createBlock(&op.getBody(), {}, taken, SmallVector<Location>(taken.size(), loc));
+  ssa_gpu::YieldOp::create(builder, loc, values(block->getArguments()));
+  return op.getResults();
+}
+
 void TileEmitter::storeRows(Value tile, Value target, int64_t columns, llvm::function_ref<RowPlace(Value)> place) {
   auto op = ssa_gpu::StoreRowsOp::create(builder, loc, tile, target, columns);
   buildBody(op.getBody(), [&](Value row) {

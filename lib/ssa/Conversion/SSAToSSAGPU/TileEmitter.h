@@ -55,6 +55,8 @@ public:
   Value broadcast(Value rowVector, int64_t columns);
   Value mapRows(Type elementType, llvm::function_ref<Value(Value row)> value);
   Value mapColumns(int64_t columns, Type elementType, llvm::function_ref<Value(Value column)> value);
+  /// Tiles made of elements of `tiles`, all of one shape; the results' elements are of these types.
+  SmallVector<Value> map(ValueRange tiles, TypeRange elementTypes, llvm::function_ref<SmallVector<Value>(ValueRange elements)> values);
   void storeRows(Value tile, Value target, int64_t columns, llvm::function_ref<RowPlace(Value row)> place);
   void storeEntries(Value rowVector, Value target, llvm::function_ref<RowPlace(Value row)> place);
 

@@ -63,8 +63,8 @@ public:
   /// `address` plus `elements` (index) of `type`.
   Value element(Value address, Value elements, Type type);
 
-  /// The values that a region of one i32 argument yields for `argument`; the ops of the region are built here.
-  SmallVector<Value> inlineBody(Region &region, Value argument);
+  /// The values that a region yields for `arguments`; the ops of the region are built here.
+  SmallVector<Value> inlineBody(Region &region, ValueRange arguments);
 
   /// Of the block or, inside a role, of that.
   int64_t getNumThreads() const { return numThreads; }

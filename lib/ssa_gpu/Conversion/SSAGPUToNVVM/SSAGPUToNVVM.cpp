@@ -8,6 +8,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -106,9 +107,9 @@ Value ThreadEmitter::element(Value address, Value elements, Type type) {
   return LLVM::GEPOp::create(builder, loc, address.getType(), type, address, LLVM::GEPArg(number));
 }
 
-SmallVector<Value> ThreadEmitter::inlineBody(Region &region, Value argument) {
+SmallVector<Value> ThreadEmitter::inlineBody(Region &region, ValueRange arguments) {
   IRMapping mapping;
-  mapping.map(region.getArgument(0), argument);
+  mapping.map(region.getArguments(), arguments);
   for (Operation &op : region.front().without_terminator())
     builder.clone(op, mapping);
   SmallVector<Value> results;

@@ -128,6 +128,22 @@ struct ConvertMapColumns : OpConversionPattern<MapColumnsOp> {
   }
 };
 
+struct ConvertMap : OpConversionPattern<MapOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(MapOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    SmallVector<SmallVector<Value>> made(op.getNumResults());
+    for (int64_t i = 0, n = getValuesPerThread(cast<RankedTensorType>(op.getTiles().front().getType())); i < n; ++i) {
+      SmallVector<Value> elements = llvm::map_to_vector(adaptor.getTiles(), [&](Value tile) { return e.extract(tile, i); });
+      for (auto [values, value] : llvm::zip_equal(made, e.inlineBody(op.getBody(), elements)))
+        values.push_back(value);
+    }
+    rewriter.replaceOp(op, llvm::map_to_vector(made, [&](ArrayRef<Value> values) { return e.fromElements(values); }));
+    return success();
+  }
+};
+
 struct ConvertStoreRows : OpConversionPattern<StoreRowsOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -275,6 +291,6 @@ struct ConvertToOperand : OpConversionPattern<ToOperandOp> {
 } // namespace
 
 void ssa_gpu::populateTilePatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<ConvertElementwise, ConvertReduce, ConvertBroadcast, ConvertMapRows, ConvertMapColumns, ConvertStoreRows,
+  patterns.add<ConvertElementwise, ConvertReduce, ConvertBroadcast, ConvertMapRows, ConvertMapColumns, ConvertMap, ConvertStoreRows,
                ConvertStoreEntries, ConvertJoinGroups, ConvertStoreOperand, ConvertToOperand>(converter, patterns.getContext());
 }
