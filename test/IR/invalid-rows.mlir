@@ -30,6 +30,14 @@ func.func @project_i1_f8(%x: tensor<3x8x5x48xf8E4M3FN>, %w: tensor<8x48x16xf32>)
 
 // -----
 
+func.func @project_f8_result(%x: tensor<3x8x5x48xf32>, %w: tensor<8x48x16xf32>) {
+  // expected-error @below {{result #0 must be 4D tensor of}}
+  %bad = ssa.project %x, %w : tensor<3x8x5x48xf32>, tensor<8x48x16xf32> -> tensor<3x8x5x16xf8E4M3FN>
+  return
+}
+
+// -----
+
 // A weight is a matrix per head.
 func.func @project_i2(%x: tensor<3x8x5x48xf32>, %w: tensor<48x16xf32>) {
   // expected-error @below {{operand #1 must be 3D tensor of}}

@@ -27,10 +27,10 @@ func.func @project_one_row_head(%x: tensor<?x1x?x48xf32>, %w: tensor<8x48x16xf32
 
 // One head of the weight serves all heads of rows; the widest input.
 // CHECK-LABEL: func @project_one_weight_head(
-func.func @project_one_weight_head(%x: tensor<?x8x?x16384xf16>, %w: tensor<1x16384x4xf16>) -> tensor<?x8x?x4xf8E4M3FN> {
+func.func @project_one_weight_head(%x: tensor<?x8x?x16384xf16>, %w: tensor<1x16384x4xf16>) -> tensor<?x8x?x4xbf16> {
   // CHECK: ssa.project
-  %y = ssa.project %x, %w : tensor<?x8x?x16384xf16>, tensor<1x16384x4xf16> -> tensor<?x8x?x4xf8E4M3FN>
-  return %y : tensor<?x8x?x4xf8E4M3FN>
+  %y = ssa.project %x, %w : tensor<?x8x?x16384xf16>, tensor<1x16384x4xf16> -> tensor<?x8x?x4xbf16>
+  return %y : tensor<?x8x?x4xbf16>
 }
 
 //===----------------------------------------------------------------------===//

@@ -72,7 +72,7 @@ def SSA_ProjectOp : SSA_Op<"project", [NoMemoryEffect]> {
     ```
   }];
   let arguments = (ins SSA_Rows:$input /*project_i1*/, SSA_Weight:$weight /*project_i2*/);
-  let results = (outs SSA_ScaledRows:$output);
+  let results = (outs SSA_Rows:$output);
   let assemblyFormat = "$input `,` $weight attr-dict `:` type(operands) `->` type(results)";
 }
 

@@ -88,14 +88,14 @@ AttendKernel::Item AttendKernel::decodeItem(Value number) {
 AttendKernel::Row AttendKernel::getRow(const Item &item, Value row) {
   Value inList = k.add(item.firstRow, row), group = k.i32(plan.group);
   Value query = k.div(inList, group);
-  Value m = k.add(k.mul(k.toI32(item.list), k.i32(plan.queryBlock)), query);
+  Value m = k.add(k.mul(item.list, k.index(plan.queryBlock)), k.toIndex(query));
   Value head = k.add(k.mul(k.toI32(item.cell), group), k.rem(inList, group));
-  return {m, head, k.both(k.lt(query, k.i32(plan.queryBlock)), k.lt(m, queries))};
+  return {m, head, k.both(k.lt(query, k.i32(plan.queryBlock)), k.lt(m, k.dim(queryView.buffer, 2)))};
 }
 
 RowPlace AttendKernel::placeOf(const Item &item, const BufferView &view, Value row) {
   Row r = getRow(item, row);
-  return {view.getBegin(k, {item.batch, k.toIndex(r.head), k.toIndex(r.m)}), r.exists};
+  return {view.getBegin(k, {item.batch, k.toIndex(r.head), r.m}), r.exists};
 }
 
 KeySlots AttendKernel::getSlots(const Item &item) {
@@ -155,7 +155,7 @@ void AttendKernel::loadRows(const Item &item, const KeySlots &slots, Value step,
 ScoreTiles AttendKernel::getScores(const Item &item, const KeySlots &slots) {
   Type i32 = k.builder.getI32Type();
   Value shift = k.sub(tokens, queries);
-  Value positions = t.mapRows(i32, [&](Value row) { return k.add(getRow(item, row).m, shift); });
+  Value positions = t.mapRows(i32, [&](Value row) { return k.add(k.toI32(getRow(item, row).m), shift); });
   Value heads = t.mapRows(i32, [&](Value row) { return getRow(item, row).head; });
   return ScoreTiles(k, t, op, plan.tileKeys, captured, k.toI32(item.batch), heads, positions, slots);
 }

@@ -58,7 +58,7 @@ public:
 private:
   /// A row of the tile: which query of which head.
   struct Row {
-    Value m, head, exists; // i32, i32, i1
+    Value m, head, exists; // index, i32, i1
   };
   /// Sizes, and the place of one item.
   struct Item {
