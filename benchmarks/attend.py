@@ -11,30 +11,16 @@ pairs only, 2 * (D + Dv) FLOP each) and its rate, beside what the work takes at 
 
 import argparse
 import pathlib
-import statistics
 import sys
 
 import torch
+from timing import median_ms
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
 import ssa  # noqa: E402
 
 HEADS, KEY_HEADS, DIM = 64, 4, 128
 MATRIX_RATE = 810e12
-
-
-def median_ms(run, count=10):
-    for _ in range(2):
-        run()
-    times = []
-    for _ in range(count):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        run()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(begin.elapsed_time(end))
-    return statistics.median(times)
 
 
 def distinct_blocks(rows, own, count, device):

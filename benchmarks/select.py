@@ -12,29 +12,15 @@ reaches on one H200. Results of topk are checked against a stable sort of some r
 
 import argparse
 import pathlib
-import statistics
 import sys
 
 import torch
+from timing import median_ms
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
 import ssa  # noqa: E402
 
 COPY_RATE = 4.3e12
-
-
-def median_ms(run, count=10):
-    for _ in range(2):
-        run()
-    times = []
-    for _ in range(count):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        run()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(begin.elapsed_time(end))
-    return statistics.median(times)
 
 
 def fill(kind, rows, columns):

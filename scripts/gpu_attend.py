@@ -145,6 +145,9 @@ def add_tables():
         "    %y = arith.select %same, %x, %none : f32\n",
         t=lambda rng, b, m, n: np.sort(rng.integers(0, 4, n)).astype(np.int32),
     )
+
+
+def add_route_tables():
     for elem, heads in (("bf16", 8), ("f32", 2)):  # on tensor cores and on CUDA cores
         rq, rk, out = f"tensor<?x{heads}x?x64x{elem}>", f"tensor<?x1x?x64x{elem}>", "tensor<?x1x?x?xf32>"
         op(
@@ -168,3 +171,4 @@ def add_tables():
 add_several_selections()
 add_gathered()
 add_tables()
+add_route_tables()

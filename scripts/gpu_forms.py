@@ -19,73 +19,74 @@ from gpu_patterns import (
 )
 
 
+def route_form(
+    name,
+    hq,
+    hk,
+    g,
+    d,
+    options,
+    blocks=(16, 16),
+    elem="bf16",
+    query_block=1,
+    within=None,
+    word="",
+    names=("k",),
+    extra=(),
+):
+    """A row for route on summaries of `blocks` (size, stride); `extra` has further clauses: keyword, argument, type, maker."""
+    size, stride = blocks
+    q, k, tokens = f"tensor<?x{hq}x?x{d}x{elem}>", f"tensor<?x{hk}x?x{d}x{elem}>", f"tensor<?x{hk}x?x{d}xbf16>"
+    operands, types, arguments, before, columns = (
+        "%q, " + ", ".join(f"%{n}" for n in names) + " of %t",
+        [q] + [k] * len(names) + [tokens],
+        {},
+        "",
+        "?",
+    )
+
+    def summaries(rng, b, m, n):
+        count = -(-n // size) if size == stride else max((n - size) // stride + 1, 0)
+        return keys(hk, d, elem)(rng, b, m, count)
+
+    arguments["q"] = lambda rng, b, m, n: queries(hq, d, elem)(rng, b, -(-m // query_block), n)
+    arguments |= {n: summaries for n in names} | {"t": keys(hk, d)}
+    if query_block > 1:
+        operands, arguments["q0"] = operands + " for %q0", queries(hq, d)
+        types.append(f"tensor<?x{hq}x?x{d}xbf16>")
+    for keyword, n, t, maker in extra:
+        operands, arguments[n] = operands + f" {keyword} %{n}", maker
+        types.append(t)
+    declared = dict(zip(arguments, types))
+    if within:
+        width, block = within
+        raw, listed = f"tensor<?x{g}x?x{width}xi32>", f"!ssa.selection<?x{g}x?x{width}, key_block = {block}"
+        before = f"  %a = ssa.from_indices %l : {raw} -> {listed}>\n  %c = ssa.sort %a : {listed}> -> {listed}, sorted>\n"
+        operands, arguments["l"], columns = operands + " within %c", lists(g, width, block), width * block // size
+        declared["l"] = raw
+        types.append(f"{listed}, sorted>")
+    out = f"tensor<?x{g}x?x{columns}xf32>"
+    text = f"{before}  %y = ssa.route {word}{operands} {{blocks = #ssa.blocks<{size}, stride = {stride}>, {options}}} : {', '.join(types)} -> {out}"
+    op(
+        name,
+        f"{text}\nreturn %y : {out}",
+        "scores",
+        "",
+        " ".join(f"{n}:{t}" for n, t in declared.items()),
+        sizes=tuple(case for case in SMALL + LONG[:2] if case[2] >= size),
+        queries_vary=query_block == 1,
+        **arguments,
+    )
+
+
 def add_route_forms():
     """Each clause and attribute of route on summaries of blocks, which are arguments of their own: no rounding of a pool comes between."""
-
-    def form(
-        name,
-        hq,
-        hk,
-        g,
-        d,
-        options,
-        blocks=(16, 16),
-        elem="bf16",
-        query_block=1,
-        within=None,
-        word="",
-        names=("k",),
-        extra=(),
-    ):
-        size, stride = blocks
-        q, k, tokens = f"tensor<?x{hq}x?x{d}x{elem}>", f"tensor<?x{hk}x?x{d}x{elem}>", f"tensor<?x{hk}x?x{d}xbf16>"
-        operands, types, arguments, before, columns = (
-            "%q, " + ", ".join(f"%{n}" for n in names) + " of %t",
-            [q] + [k] * len(names) + [tokens],
-            {},
-            "",
-            "?",
-        )
-
-        def summaries(rng, b, m, n):
-            count = -(-n // size) if size == stride else max((n - size) // stride + 1, 0)
-            return keys(hk, d, elem)(rng, b, m, count)
-
-        arguments["q"] = lambda rng, b, m, n: queries(hq, d, elem)(rng, b, -(-m // query_block), n)
-        arguments |= {n: summaries for n in names} | {"t": keys(hk, d)}
-        if query_block > 1:
-            operands, arguments["q0"] = operands + " for %q0", queries(hq, d)
-            types.append(f"tensor<?x{hq}x?x{d}xbf16>")
-        for keyword, n, t, maker in extra:
-            operands, arguments[n] = operands + f" {keyword} %{n}", maker
-            types.append(t)
-        declared = dict(zip(arguments, types))
-        if within:
-            width, block = within
-            raw, listed = f"tensor<?x{g}x?x{width}xi32>", f"!ssa.selection<?x{g}x?x{width}, key_block = {block}"
-            before = f"  %a = ssa.from_indices %l : {raw} -> {listed}>\n  %c = ssa.sort %a : {listed}> -> {listed}, sorted>\n"
-            operands, arguments["l"], columns = operands + " within %c", lists(g, width, block), width * block // size
-            declared["l"] = raw
-            types.append(f"{listed}, sorted>")
-        out = f"tensor<?x{g}x?x{columns}xf32>"
-        text = f"{before}  %y = ssa.route {word}{operands} {{blocks = #ssa.blocks<{size}, stride = {stride}>, {options}}} : {', '.join(types)} -> {out}"
-        op(
-            name,
-            f"{text}\nreturn %y : {out}",
-            "scores",
-            "",
-            " ".join(f"{n}:{t}" for n, t in declared.items()),
-            sizes=tuple(case for case in SMALL + LONG[:2] if case[2] >= size),
-            queries_vary=query_block == 1,
-            **arguments,
-        )
-
     causal, softmax = "mask = #ssa.mask<causal>", "normalize = softmax, reduce = sum"
-    form("route overlapping blocks, softmax", 16, 1, 1, 128, f"{causal}, {softmax}", (32, 16))
-    form("route 4 key heads of a selection head", 16, 4, 1, 128, f"{causal}, {softmax}")
-    form("route 3 heads, 2 to a key head", 12, 6, 4, 72, f"{causal}, visible = partial, reduce = max", elem="f16")
-    form("route 20 heads", 20, 1, 1, 64, f"{causal}, {softmax}")
-    form(
+    route_form("route overlapping blocks, softmax", 16, 1, 1, 128, f"{causal}, {softmax}", (32, 16))
+    route_form("route 4 key heads of a selection head", 16, 4, 1, 128, f"{causal}, {softmax}")
+    route_form("route 3 heads, 2 to a key head", 12, 6, 4, 72, f"{causal}, visible = partial, reduce = max", elem="f16")
+    route_form("route 20 heads", 20, 1, 1, 64, f"{causal}, {softmax}")
+    route_form(
         "route window and sink",
         6,
         2,
@@ -94,10 +95,10 @@ def add_route_forms():
         "mask = #ssa.mask<causal, window = 100, sink = 40>, visible = partial",
         elem="f16",
     )
-    form("route window both ways", 6, 2, 2, 80, "mask = #ssa.mask<window = 50>, reduce = sum", (24, 7))
-    form("route query blocks", 12, 4, 4, 64, f"{causal}, query_block = 64, reduce = sum", (64, 64), query_block=64)
-    form("route bound", 8, 2, 2, 128, f"{causal}, visible = partial, reduce = max", word="bound ", names=("k", "kx"))
-    form(
+    route_form("route window both ways", 6, 2, 2, 80, "mask = #ssa.mask<window = 50>, reduce = sum", (24, 7))
+    route_form("route query blocks", 12, 4, 4, 64, f"{causal}, query_block = 64, reduce = sum", (64, 64), query_block=64)
+    route_form("route bound", 8, 2, 2, 128, f"{causal}, visible = partial, reduce = max", word="bound ", names=("k", "kx"))
+    route_form(
         "route weights, f32",
         8,
         2,
@@ -107,10 +108,13 @@ def add_route_forms():
         elem="f32",
         extra=(("weights", "w", "tensor<?x8x?xf32>", per_query(8)),),
     )
-    form("route odd head dim", 4, 2, 2, 65, f"{causal}, reduce = sum")
-    form("route head dim 576", 16, 1, 1, 576, f"{causal}, reduce = sum")
-    form("route within lists of single queries", 64, 1, 1, 128, f"{causal}, reduce = sum", (1, 1), within=(12, 64))
-    form("route within, softmax", 8, 2, 2, 64, f"{causal}, {softmax}", within=(5, 64))
+    route_form("route odd head dim", 4, 2, 2, 65, f"{causal}, reduce = sum")
+    route_form("route head dim 576", 16, 1, 1, 576, f"{causal}, reduce = sum")
+    route_form("route within lists of single queries", 64, 1, 1, 128, f"{causal}, reduce = sum", (1, 1), within=(12, 64))
+    route_form("route within, softmax", 8, 2, 2, 64, f"{causal}, {softmax}", within=(5, 64))
+
+
+def add_project_forms():
     for elem, rows, heads, inner, rank in (
         ("bf16", 1, 8, 7168, 64),
         ("f16", 4, 1, 130, 200),
@@ -134,8 +138,8 @@ def add_route_forms():
         )
 
 
-def add_summary_forms():
-    """pool and rebin with every kind of block, type and row length."""
+def add_pool_forms():
+    """pool with every kind of block, type and row length."""
     for kind, blocks, elem, out, heads, width in (
         ("max", "8, stride = 4, offset = -4", "f32", "f32", 1, 24),
         ("mean", "1", "f16", "f32", 3, 40),
@@ -166,6 +170,9 @@ def add_summary_forms():
             s=lambda rng, b, m, n: rng.uniform(0.5, 1.0, (b, 2, n)).astype(np.float32),
             queries_vary=False,
         )
+
+
+def add_rebin_forms():
     t, k = "tensor<?x2x?x?xf32>", "tensor<?x1x?x16xbf16>"
     for kind, size, stride, to, query_block in (
         ("max", 1, 1, 128, 1),
@@ -192,6 +199,9 @@ def add_summary_forms():
             sizes=SMALL + LONG[:1],
             queries_vary=query_block == 1,
         )
+
+
+def add_gather_forms():
     k, t, sel = "tensor<?x4x?x40xbf16>", "tensor<?x2x?x3xi32>", "!ssa.selection<?x2x?x3, key_block = 7>"
     rows = "tensor<?x4x?x21x40xbf16>"
     op(
@@ -272,40 +282,40 @@ def rising_scores(heads, blocks):
     return lambda rng, b, m, n: np.tile(np.arange(blocks(n), dtype=np.float32) - 100, (b, heads, m, 1))
 
 
+def topk_form(name, width, block, dictionary, maker, sizes=SMALL, query_block=1, within=None):
+    sel = f"!ssa.selection<?x2x?x{width}, key_block = {block}, query_block = {query_block}, sorted>"
+    columns = within[0] * within[1] // block if within else None
+    s, k, r = f"tensor<?x2x?x{columns or '?'}xf32>", "tensor<?x1x?x16xbf16>", f"tensor<?x2x?x{width}xi32>"
+    blocks = (lambda n: columns) if within else lambda n: -(-n // block)
+    made = maker(2, blocks)
+    arguments = {"s": lambda rng, b, m, n: made(rng, b, -(-m // query_block), n), "k": tokens()}
+    declared, operands, types, before = f"s:{s} k:{k}", "%s of %k", f"{s}, {k}", ""
+    if query_block > 1:
+        declared, operands, types = f"{declared} q:{k}", f"{operands} for %q", f"{types}, {k}"
+        arguments["q"] = lambda rng, b, m, n: np.zeros((b, 1, m, 16), np.float32)
+    if within:
+        raw, listed = f"tensor<?x2x?x{within[0]}xi32>", f"!ssa.selection<?x2x?x{within[0]}, key_block = {within[1]}"
+        before = f"  %a = ssa.from_indices %l : {raw} -> {listed}>\n  %c = ssa.sort %a : {listed}> -> {listed}, sorted>\n"
+        declared, operands, types = f"{declared} l:{raw}", f"{operands} within %c", f"{types}, {listed}, sorted>"
+        arguments["l"] = lists(2, *within)
+    op(
+        name,
+        f"{before}  %x = ssa.topk {operands} {{{dictionary}}} : {types} -> {sel}\n"
+        f"  %r = ssa.to_indices %x : {sel} -> {r}\nreturn %r : {r}",
+        "list",
+        "",
+        declared,
+        sizes=sizes,
+        queries_vary=query_block == 1,
+        **arguments,
+    )
+
+
 def add_topk_forms():
     """topk with every width, mask and order of scores, in rows that a warp and a block select from."""
-
-    def topk(name, width, block, dictionary, maker, sizes=SMALL, query_block=1, within=None):
-        sel = f"!ssa.selection<?x2x?x{width}, key_block = {block}, query_block = {query_block}, sorted>"
-        columns = within[0] * within[1] // block if within else None
-        s, k, r = f"tensor<?x2x?x{columns or '?'}xf32>", "tensor<?x1x?x16xbf16>", f"tensor<?x2x?x{width}xi32>"
-        blocks = (lambda n: columns) if within else lambda n: -(-n // block)
-        made = maker(2, blocks)
-        arguments = {"s": lambda rng, b, m, n: made(rng, b, -(-m // query_block), n), "k": tokens()}
-        declared, operands, types, before = f"s:{s} k:{k}", "%s of %k", f"{s}, {k}", ""
-        if query_block > 1:
-            declared, operands, types = f"{declared} q:{k}", f"{operands} for %q", f"{types}, {k}"
-            arguments["q"] = lambda rng, b, m, n: np.zeros((b, 1, m, 16), np.float32)
-        if within:
-            raw, listed = f"tensor<?x2x?x{within[0]}xi32>", f"!ssa.selection<?x2x?x{within[0]}, key_block = {within[1]}"
-            before = f"  %a = ssa.from_indices %l : {raw} -> {listed}>\n  %c = ssa.sort %a : {listed}> -> {listed}, sorted>\n"
-            declared, operands, types = f"{declared} l:{raw}", f"{operands} within %c", f"{types}, {listed}, sorted>"
-            arguments["l"] = lists(2, *within)
-        op(
-            name,
-            f"{before}  %x = ssa.topk {operands} {{{dictionary}}} : {types} -> {sel}\n"
-            f"  %r = ssa.to_indices %x : {sel} -> {r}\nreturn %r : {r}",
-            "list",
-            "",
-            declared,
-            sizes=sizes,
-            queries_vary=query_block == 1,
-            **arguments,
-        )
-
     causal, rows = "mask = #ssa.mask<causal>", SMALL + LONG[:2]
     for width in (2, 17, 64, 100, 128, 129, 4096):
-        topk(f"topk {width}", width, 1, "", scores, rows)
+        topk_form(f"topk {width}", width, 1, "", scores, rows)
     for name, maker in (
         ("zeros", rectified_scores),
         ("near", near_scores),
@@ -313,9 +323,9 @@ def add_topk_forms():
         ("ties", whole_scores),
     ):
         for width in (16, 300):
-            topk(f"topk {width} of tokens, {name}", width, 1, causal, maker, SMALL + ((1, 5, 4096), (1, 4, 20000)))
+            topk_form(f"topk {width} of tokens, {name}", width, 1, causal, maker, SMALL + ((1, 5, 4096), (1, 4, 20000)))
     for width in (1, 16, 100, 1000, 2048, 4096):
-        topk(
+        topk_form(
             f"topk {width} of long rows",
             width,
             1,
@@ -323,13 +333,13 @@ def add_topk_forms():
             scores,
             ((1, 2, 4097), (1, 3, 8193), (1, 2, 70001), (1, 2, 140000)),
         )
-    topk("topk 512 of long rows, zeros", 512, 1, "", rectified_scores, ((1, 4, 140000),))
+    topk_form("topk 512 of long rows, zeros", 512, 1, "", rectified_scores, ((1, 4, 140000),))
     for mask in ("causal, window = 100", "causal, window = 100, sink = 20", "window = 50", "window = 70, sink = 3"):
         forced = f"mask = #ssa.mask<{mask}>, init_blocks = 2, local_blocks = 3"
-        topk(f"topk 12, {mask}", 12, 16, forced, scores, rows)
-        topk(f"topk 12, {mask}, 40 queries", 12, 16, forced, scores, SMALL + LONG[:1], query_block=40)
-    topk("topk 6 within 8 blocks of 64", 6, 16, f"{causal}, local_blocks = 1", scores, rows, within=(8, 64))
-    topk(
+        topk_form(f"topk 12, {mask}", 12, 16, forced, scores, rows)
+        topk_form(f"topk 12, {mask}, 40 queries", 12, 16, forced, scores, SMALL + LONG[:1], query_block=40)
+    topk_form("topk 6 within 8 blocks of 64", 6, 16, f"{causal}, local_blocks = 1", scores, rows, within=(8, 64))
+    topk_form(
         "topk 200 within 8 blocks of 128",
         200,
         1,
@@ -338,25 +348,30 @@ def add_topk_forms():
         rows,
         within=(8, 128),
     )
-    topk("topk 24 within, ties", 24, 1, "", whole_scores, SMALL, within=(9, 7))
+    topk_form("topk 24 within, ties", 24, 1, "", whole_scores, SMALL, within=(9, 7))
     for share in (0.0, 0.5, 1.0):
-        topk(f"topk 20, top_p {share}, ties", 20, 1, f"{causal}, init_blocks = 1, top_p = {share}", whole_scores, rows)
-    topk("topk 300, top_p and threshold", 300, 1, f"{causal}, threshold = 0.25, top_p = 0.6", positive_scores, rows)
-    topk("topk 20, top_p within", 20, 1, f"{causal}, top_p = 0.8", positive_scores, SMALL, within=(5, 32))
-    topk("topk 16, threshold -0", 16, 1, f"{causal}, threshold = -0.0", rectified_scores)
+        topk_form(f"topk 20, top_p {share}, ties", 20, 1, f"{causal}, init_blocks = 1, top_p = {share}", whole_scores, rows)
+    topk_form("topk 300, top_p and threshold", 300, 1, f"{causal}, threshold = 0.25, top_p = 0.6", positive_scores, rows)
+    topk_form("topk 20, top_p within", 20, 1, f"{causal}, top_p = 0.8", positive_scores, SMALL, within=(5, 32))
+    topk_form("topk 16, threshold -0", 16, 1, f"{causal}, threshold = -0.0", rectified_scores)
 
 
-def add_glue():
-    """Ops of tensor and linalg around the dialect."""
-    x, wide = "tensor<?x4x?x32xbf16>", "tensor<?x4x?x512xbf16>"
-    sizes = """  %c0 = arith.constant 0 : index
+# ---------------------------------------------------------------------------------------------------------------------
+# Ops of tensor and linalg around the dialect
+
+# Batch and rows of an argument.
+SIZES = """  %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
   %b = tensor.dim %x, %c0 : TYPE
   %m = tensor.dim %x, %c2 : TYPE
 """
+
+
+def add_views():
+    x, wide = "tensor<?x4x?x32xbf16>", "tensor<?x4x?x512xbf16>"
     op(
         "glue: strips of 16 rows, reversed",
-        sizes.replace("TYPE", x) + """  %c16 = arith.constant 16 : index
+        SIZES.replace("TYPE", x) + """  %c16 = arith.constant 16 : index
   %zero = arith.constant 0.0 : bf16
   %rows = arith.ceildivsi %m, %c16 : index
   %whole = arith.muli %rows, %c16 : index
@@ -383,10 +398,13 @@ def add_glue():
         sizes=SMALL,
         queries_vary=False,
     )
+
+
+def add_reductions():
     s, row = "tensor<?x2x?x?xf32>", "tensor<?x2x?xf32>"
     op(
         "glue: sums down columns and diagonals",
-        sizes.replace("TYPE", s) + """  %c1 = arith.constant 1 : index
+        SIZES.replace("TYPE", s) + """  %c1 = arith.constant 1 : index
   %c3 = arith.constant 3 : index
   %n = tensor.dim %x, %c3 : tensor<?x2x?x?xf32>
   %zero = arith.constant 0.0 : f32
@@ -419,9 +437,13 @@ def add_glue():
         sizes=SMALL,
         queries_vary=False,
     )
+
+
+def add_copies():
+    x = "tensor<?x4x?x32xbf16>"
     op(
         "glue: concat and insert",
-        sizes.replace("TYPE", x) + f"""  %twice = tensor.concat dim(2) %x, %y, %x : ({x}, {x}, {x}) -> {x}
+        SIZES.replace("TYPE", x) + f"""  %twice = tensor.concat dim(2) %x, %y, %x : ({x}, {x}, {x}) -> {x}
   %part = tensor.extract_slice %x[0, 1, 0, 8] [%b, 2, %m, 16] [1, 1, 1, 1] : {x} to tensor<?x2x?x16xbf16>
   %z = tensor.insert_slice %part into %twice[0, 2, 0, 4] [%b, 2, %m, 16] [1, 1, 2, 1] : tensor<?x2x?x16xbf16> into {x}
 return %z : {x}""",
@@ -436,7 +458,12 @@ return %z : {x}""",
 
 
 add_route_forms()
-add_summary_forms()
+add_project_forms()
+add_pool_forms()
+add_rebin_forms()
+add_gather_forms()
 add_list_forms()
 add_topk_forms()
-add_glue()
+add_views()
+add_reductions()
+add_copies()
