@@ -2,8 +2,8 @@
 |* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 |*===----------------------------------------------------------------------===
 |*
-|* Reads, checks, simplifies and evaluates sparse attention written in the
-|* ssa dialect. Plain C99; link libSSACompiler.
+|* Reads, checks, simplifies, evaluates and compiles sparse attention written
+|* in the ssa dialect. Plain C99; link libSSACompiler.
 |*
 |*   SSAContext *context;
 |*   SSAModule *module = NULL;
@@ -63,7 +63,7 @@ extern "C" {
 \*===----------------------------------------------------------------------===*/
 
 #define SSA_API_VERSION_MAJOR 1
-#define SSA_API_VERSION_MINOR 0
+#define SSA_API_VERSION_MINOR 1
 
 /* The version of the library that is running, major << 16 | minor. */
 SSA_CAPI uint32_t ssaGetApiVersion(void);
@@ -86,7 +86,8 @@ typedef enum SSAErrorKind {
   SSA_ERROR_VERIFY = 4,   /* the module is not valid */
   SSA_ERROR_ARGUMENT = 5, /* an array does not fit the argument it is passed for */
   SSA_ERROR_EVALUATE = 6, /* the evaluation failed: sizes that do not agree, an op without a meaning here, memory */
-  SSA_ERROR_PIPELINE = 7  /* a pipeline is unknown, or failed */
+  SSA_ERROR_PIPELINE = 7, /* a pipeline is unknown, or failed */
+  SSA_ERROR_COMPILE = 8   /* the module has no kernels for a chip, or the chip is unknown (since 1.1) */
 } SSAErrorKind;
 
 SSA_CAPI SSAErrorKind ssaErrorGetKind(const SSAError *error);
@@ -153,6 +154,12 @@ SSA_CAPI SSAError *ssaModulePrint(SSAModule *module, char **text);
 /* Runs passes, given as for `ssa-opt --pass-pipeline`, with or without "builtin.module(..)" around them:
  * "ssa-optimize", MLIR's own "canonicalize,cse". If this fails the module is as it was before. */
 SSA_CAPI SSAError *ssaModuleRunPipeline(SSAModule *module, const char *pipeline);
+
+/* Compiles the public functions for GPUs and gives a bundle: code for each chip with what a launcher has to do, one text
+ * that docs/bundle.md describes. `chips` names them, "sm_90a" or "sm_90a,sm_100"; NULL: the one that the module names,
+ * else sm_100a. Needs neither a GPU nor CUDA. The module stays as it is. The caller frees `*bundle` with ssaStringFree.
+ * Since 1.1. */
+SSA_CAPI SSAError *ssaModuleEmitBundle(SSAModule *module, const char *chips, char **bundle);
 
 /*===----------------------------------------------------------------------===*\
 |* Functions and types

@@ -9,6 +9,7 @@
 #include "ssa/Version.h"
 #include "llvm/Config/llvm-config.h"
 #include <cstdlib>
+#include <cstring>
 
 using namespace mlir;
 using namespace mlir::ssa::capi;
@@ -31,6 +32,16 @@ void ssaStringFree(char *string) { std::free(string); }
 
 SSAError *mlir::ssa::capi::makeError(SSAErrorKind kind, const Twine &message) {
   return new SSAError{kind, StringRef(message.str()).rtrim().str()};
+}
+
+SSAError *mlir::ssa::capi::giveString(StringRef function, StringRef text, char **string) {
+  // The caller's language may have no other way to free it than through ssaStringFree.
+  *string = static_cast<char *>(std::malloc(text.size() + 1));
+  if (!*string)
+    return makeError(SSA_ERROR_USAGE, function + ": no memory for " + Twine(text.size()) + " bytes");
+  std::memcpy(*string, text.data(), text.size());
+  (*string)[text.size()] = 0;
+  return nullptr;
 }
 
 SSAError *mlir::ssa::capi::checkParameters(StringRef function, ArrayRef<Parameter> parameters) {

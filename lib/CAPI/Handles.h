@@ -123,6 +123,9 @@ FunctionOpInterface findFunction(ModuleState &module, StringRef name, std::strin
 /// An error that is no diagnostic.
 SSAError *makeError(SSAErrorKind kind, const Twine &message);
 
+/// Gives the caller a copy, to be freed by ssaStringFree; an error if there is no memory for it.
+SSAError *giveString(StringRef function, StringRef text, char **string);
+
 } // namespace mlir::ssa::capi
 
 #endif // SSA_LIB_CAPI_HANDLES_H

@@ -15,8 +15,6 @@
 #include "ssa/Reference/ArgumentNames.h"
 #include "ssa/Reference/Tensor.h"
 #include "llvm/Support/SourceMgr.h"
-#include <cstdlib>
-#include <cstring>
 #include <mutex>
 
 using namespace mlir;
@@ -132,12 +130,7 @@ SSAError *ssaModulePrint(SSAModule *module, char **text) {
   std::string printed;
   llvm::raw_string_ostream os(printed);
   call.getModule().op->print(os);
-  // The caller's language may have no other way to free it than through ssaStringFree.
-  *text = static_cast<char *>(std::malloc(printed.size() + 1));
-  if (!*text)
-    return makeError(SSA_ERROR_USAGE, "ssaModulePrint: no memory for " + Twine(printed.size()) + " bytes");
-  std::memcpy(*text, printed.c_str(), printed.size() + 1);
-  return nullptr;
+  return giveString(__func__, printed, text);
 }
 
 //===----------------------------------------------------------------------===//

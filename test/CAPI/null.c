@@ -22,6 +22,8 @@ static void testErrors(SSAContext *context, SSAModule *module) {
   FAILS(ssaModulePrint(module, NULL), SSA_ERROR_USAGE, "'text' is null");
   FAILS(ssaModuleRunPipeline(NULL, "cse"), SSA_ERROR_USAGE, "'module' is null");
   FAILS(ssaModuleRunPipeline(module, NULL), SSA_ERROR_USAGE, "'pipeline' is null");
+  FAILS(ssaModuleEmitBundle(NULL, "sm_90a", &printed), SSA_ERROR_USAGE, "ssaModuleEmitBundle: 'module' is null");
+  FAILS(ssaModuleEmitBundle(module, "sm_90a", NULL), SSA_ERROR_USAGE, "'bundle' is null");
   FAILS(ssaModuleGetNumFunctions(NULL, &count), SSA_ERROR_USAGE, "'module' is null");
   FAILS(ssaModuleGetNumFunctions(module, NULL), SSA_ERROR_USAGE, "'count' is null");
   FAILS(ssaModuleGetFunction(NULL, 0, &function), SSA_ERROR_USAGE, "'module' is null");

@@ -115,6 +115,9 @@ class Runner:
             (own / name).write_text(f'#!/bin/sh\nexec {shlex.quote(target)} "$@"\n')
             (own / name).chmod(0o755)
         self.env = dict(os.environ, PATH=os.pathsep.join([str(own), tools, os.environ["PATH"]]))
+        library = pathlib.Path(tools).parent / "lib/libSSACompiler.so"
+        if library.exists():
+            self.env["SSA_LIBRARY"] = str(library)
 
     def shell(self, command):
         done = subprocess.run(
