@@ -190,4 +190,28 @@ def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
   }];
 }
 
+def SSA_ChunkAttr : AttrDef<SSA_Dialect, "Chunk"> {
+  let mnemonic = "chunk";
+  let summary = "how many rows of scores exist at a time";
+  let description = [{
+    A decision of `ssa-chunk-rows`, or one written by hand as the attribute `ssa.chunk` of an `ssa.topk`, which no pass
+    overrides: the scores that it selects from are never there as a whole. Chunks of their rows are scored and
+    selected from in turn, in the same workspace; no result depends on it.
+
+    - `bytes`: what the scores of a chunk may take.
+    - `rows`: a chunk has a multiple of so many rows of the selection, also if these take more.
+
+    Example: `#ssa.chunk<bytes = 134217728, rows = 128>`.
+  }];
+  let parameters = (ins "int64_t":$bytes, "int64_t":$rows);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The attribute of ops that holds it.
+    static StringRef attrName() { return "ssa.chunk"; }
+    /// That of `op`, null if it has none.
+    static ChunkAttr of(Operation *op) { return op->getAttrOfType<ChunkAttr>(attrName()); }
+  }];
+}
+
 #endif // SSA_ATTRS_TD

@@ -48,6 +48,18 @@ def SSASelectSchedulePass : Pass<"ssa-select-schedule", "::mlir::ModuleOp"> {
   }];
 }
 
+def SSAChunkRowsPass : Pass<"ssa-chunk-rows", "::mlir::ModuleOp"> {
+  let summary = "bound the memory that scores take between routing and selecting";
+  let description = [{
+    Input: any module. Output: every `ssa.topk` whose scores come from an `ssa.route`, with or without `ssa.rebin` between
+    them, and serve nothing else has the attribute `ssa.chunk`: scores are made and selected from for some rows at a time.
+    One that is written already is kept. Left alone, where sizes are static and all fit; with a remark, where the scores come
+    from elsewhere or are used by others too: they are there as a whole then.
+  }];
+  let options = [Option<"bytes", "bytes", "int64_t", "134217728", "what the scores of a chunk may take">,
+                 Option<"rows", "rows", "int64_t", "128", "a chunk has a multiple of so many rows">];
+}
+
 def SSASortSelectionPass : Pass<"ssa-sort-selection", "::mlir::ModuleOp"> {
   let summary = "make selections ascending and free of repeats";
   let description = [{

@@ -65,7 +65,6 @@ private:
   FailureOr<View> getView(Operation *user, Value v);
   LogicalResult setView(Operation *op, View view);
   void requireAlignment(unsigned root, int64_t bytes);
-  bool takesAnyStrides(memref::AllocOp op);
   SmallVector<ValueNumber> getRowMajorStrides(ArrayRef<ValueNumber> shape);
   ValueNumber getByteSize(ArrayRef<ValueNumber> shape, Type elementType);
   unsigned addBuffer(PlanBuffer buffer);

@@ -82,18 +82,23 @@ LogicalResult PlanBuilder::setView(Operation *op, View view) {
   return success();
 }
 
-/// True if only strides that are passed at a launch are used to address the memory.
-bool PlanBuilder::takesAnyStrides(memref::AllocOp op) {
-  return llvm::all_of(op->getUsers(), [&](Operation *user) {
+/// True if the type of a buffer tells no stride but the innermost.
+static bool hasFreeStrides(Type type) {
+  auto buffer = dyn_cast<MemRefType>(type);
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return buffer && succeeded(buffer.getStridesAndOffset(strides, offset)) && !strides.empty() &&
+         llvm::all_of(ArrayRef(strides).drop_back(), ShapedType::isDynamic);
+}
+
+/// True if only strides that are passed at a launch are used to address the memory of `buffer`.
+static bool takesAnyStrides(Value buffer) {
+  return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
     if (isa<memref::DimOp, func::ReturnOp>(user))
       return true;
-    auto cast = dyn_cast<memref::CastOp>(user);
-    auto type = cast ? dyn_cast<MemRefType>(cast.getType()) : MemRefType();
-    SmallVector<int64_t> strides;
-    int64_t offset;
-    if (!type || failed(type.getStridesAndOffset(strides, offset)) || strides.empty())
-      return false;
-    return llvm::all_of(ArrayRef(strides).drop_back(), ShapedType::isDynamic);
+    if (isa<memref::CastOp>(user))
+      return hasFreeStrides(user->getResult(0).getType());
+    return isa<memref::SubViewOp>(user) && (hasFreeStrides(user->getResult(0).getType()) || takesAnyStrides(user->getResult(0)));
   });
 }
 

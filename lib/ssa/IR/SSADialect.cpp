@@ -32,7 +32,7 @@ void SSADialect::initialize() {
   addInterfaces<SSAInlinerInterface>();
 }
 
-/// Attributes of the dialect on ops of any dialect: the target of a module, the schedule of an attention op.
+/// Attributes of the dialect on ops of any dialect: the target of a module, the schedule of an attention op, the chunks of a selection.
 LogicalResult SSADialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == TargetAttr::attrName()) {
@@ -46,6 +46,12 @@ LogicalResult SSADialect::verifyOperationAttribute(Operation *op, NamedAttribute
       return op->emitOpError("cannot have '") << name << "': it belongs to 'ssa.sparse_attend'";
     if (!isa<ScheduleAttr>(attribute.getValue()))
       return op->emitOpError("expected '") << name << "' to be a '#ssa.schedule', but got " << attribute.getValue();
+  }
+  if (name == ChunkAttr::attrName()) {
+    if (!isa<TopKOp>(op))
+      return op->emitOpError("cannot have '") << name << "': it belongs to 'ssa.topk'";
+    if (!isa<ChunkAttr>(attribute.getValue()))
+      return op->emitOpError("expected '") << name << "' to be a '#ssa.chunk', but got " << attribute.getValue();
   }
   return success();
 }

@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "ssa/IR/Geometry.h"
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::ssa;
@@ -62,4 +63,12 @@ int64_t ScheduleAttr::getBlocksPerSM(SparseAttendOp op, TargetAttr target) const
   // Fewer registers than these are not worth a second block.
   int64_t byRegisters = target.registersPerSM() / (getThreads(op) * 128);
   return std::max<int64_t>(std::min(byMemory, byRegisters), 1);
+}
+
+LogicalResult ChunkAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t bytes, int64_t rows) {
+  if (bytes < 1)
+    return emitError() << "expected 'bytes' to be at least 1, but got " << bytes;
+  if (rows < 1 || rows > std::numeric_limits<int32_t>::max())
+    return emitError() << "expected 'rows' to be in 1 .. 2147483647, but got " << rows;
+  return success();
 }

@@ -25,6 +25,7 @@ void ssa::buildSSAToKernelsPipeline(OpPassManager &pm) {
   pm.addPass(createSSAJoinSelectionsPass());
   pm.addPass(createSSASortSelectionPass());
   pm.addPass(createSSASelectSchedulePass());
+  pm.addPass(createSSAChunkRowsPass());
   pm.addPass(createConvertSSAToSSAGPUPass());
   // Kernels are simplified and compared while they are short. What lowering them leaves to do, LLVM does faster.
   GreedyRewriteConfig inOrder;

@@ -6,6 +6,7 @@
 #define SSA_LIB_CONVERSION_SSATOSSAGPU_CONVERSION_H
 
 #include "KernelBuilder.h"
+#include "ssa/IR/SelectChain.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -36,7 +37,7 @@ public:
   /// A new buffer for result `number` of `op`, of the size that its operands give; it is set as the result's.
   FailureOr<Value> allocateResult(Operation *op, unsigned number);
 
-  /// A buffer that lives during the call.
+  /// A buffer that lives during the call. In a loop over chunks it is allocated before the loop; so its sizes must be there.
   Value allocateWorkspace(Location loc, ArrayRef<OpFoldResult> sizes, Type elementType);
 
   /// What a scalar of the source function is in the host function.
@@ -54,6 +55,12 @@ public:
   /// divides the row, in all of `rows`. Arguments of the function are required to be aligned to it, with their strides.
   int64_t getVectorWidth(Operation *op, int64_t elements, ArrayRef<NamedBuffer> rows);
 
+  /// The loop over chunks of rows that launches are being put into; null outside of one. What is required is checked, and memory
+  /// allocated, before it.
+  Operation *loop = nullptr;
+  /// While it lives, `builder` stands before the loop, if there is one.
+  OpBuilder::InsertionGuard beforeLoop();
+
   OpBuilder &builder;
 
 private:
@@ -63,6 +70,50 @@ private:
   IRMapping &scalars;
   DenseMap<Value, Value> buffers;
 };
+
+/// The rows that the kernels of a chain work on: all of them, or a chunk, of some sequences from some row on.
+class RowPart {
+public:
+  RowPart() = default;
+  RowPart(Value firstBatch, Value batches, Value firstRow, Value rows)
+      : firstBatch(firstBatch), batches(batches), firstRow(firstRow), rows(rows) {}
+
+  /// The same where there are `factor` rows for one.
+  RowPart scale(Emitter &e, int64_t factor) const;
+
+  /// The part of a buffer: its sequences, and of these the rows (dimension 2).
+  Value getRows(HostFunction &host, Value buffer) const;
+  Value getBatches(HostFunction &host, Value buffer) const;
+  /// The same of lists, one for `rowsPerList` rows, or one for all.
+  Value getLists(HostFunction &host, Value buffer, int64_t rowsPerList) const;
+  /// The part of memory that holds nothing but a chunk; `all` is shaped as all of it would be.
+  Value getScratch(HostFunction &host, Value capacity, Value all) const;
+  /// How many queries there are from the part's first on, when a row stands for `queryBlock` of `queries`. They are at the end of
+  /// the sequence, so that positions follow from it.
+  Value getQueries(Emitter &e, Value queries, int64_t queryBlock) const;
+
+private:
+  bool isAll() const { return !firstBatch; }
+  Value getView(HostFunction &host, Value buffer, Value first, Value count) const;
+
+  Value firstBatch, batches, firstRow, rows; // index, of the host function; null for all
+};
+
+/// Where scores go: those of a part, in memory for the largest one.
+struct ScoreBuffer {
+  Value part, capacity;
+};
+
+// What the ops of a chain require of sizes, and the kernels that they have for a part of their rows.
+void requireRouteSizes(HostFunction &host, RouteOp op);
+void requireRebinSizes(HostFunction &host, RebinOp op);
+void requireTopKSizes(HostFunction &host, TopKOp op);
+LogicalResult buildRoute(HostFunction &host, RouteOp op, const ScoreBuffer &scores, const RowPart &part);
+void buildRebin(HostFunction &host, RebinOp op, Value input, Value output);
+void buildTopK(HostFunction &host, TopKOp op, Value scores, Value selection, const RowPart &part);
+
+/// Makes the kernels of a `topk` that has chunks, and of all that leads to it.
+LogicalResult convertSelectChain(HostFunction &host, const SelectChain &chain);
 
 // Each makes the kernels of one kind of op and sets the buffers of its results.
 LogicalResult convertGather(HostFunction &host, GatherOp op);

@@ -133,15 +133,23 @@ void RebinKernel::build(HostFunction &host, Value output) {
   finish();
 }
 
-LogicalResult ssa::convertRebin(HostFunction &host, RebinOp op) {
+void ssa::requireRebinSizes(HostFunction &host, RebinOp op) {
   Value input = host.getBuffer(op.getInput()), tokens = host.getBuffer(op.getTokens());
-  FailureOr<Value> output = host.allocateResult(op, 0);
-  if (failed(output))
-    return failure();
   host.requireSameDim(op, {"tokens", tokens}, {"input", input}, 0);
   Emitter e(host.builder, op.getLoc());
   host.require(op, e.le(e.dim(input, 3), getNumBlocks(e, op.getFrom(), e.dim(tokens, 2))),
                "expected dimension 3 of 'input' to be at most the number of blocks of 'from'");
-  RebinKernel(host, op, {input, *output}).build(host, *output);
+}
+
+void ssa::buildRebin(HostFunction &host, RebinOp op, Value input, Value output) {
+  RebinKernel(host, op, {input, output}).build(host, output);
+}
+
+LogicalResult ssa::convertRebin(HostFunction &host, RebinOp op) {
+  FailureOr<Value> output = host.allocateResult(op, 0);
+  if (failed(output))
+    return failure();
+  requireRebinSizes(host, op);
+  buildRebin(host, op, host.getBuffer(op.getInput()), *output);
   return success();
 }

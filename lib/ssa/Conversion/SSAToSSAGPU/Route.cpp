@@ -32,29 +32,36 @@ void RouteContext::addArgument(RouteArgument a, Value v) {
   arguments.push_back(v);
 }
 
-LogicalResult RouteContext::prepare() {
-  FailureOr<Value> scores = host.allocateResult(op, 0);
-  if (failed(scores))
-    return failure();
+Value RouteContext::allocatePerRow(llvm::function_ref<Value(Emitter &)> columns) {
+  OpBuilder::InsertionGuard guard = host.beforeLoop();
+  Emitter e(host.builder, op.getLoc());
+  SmallVector<OpFoldResult> sizes = {e.dim(capacity, 0), host.builder.getIndexAttr(heads), e.dim(capacity, 2)};
+  if (columns)
+    sizes.push_back(columns(e));
+  return host.allocateWorkspace(op.getLoc(), sizes, host.builder.getF32Type());
+}
+
+LogicalResult RouteContext::prepare(const ScoreBuffer &scores, const RowPart &part) {
+  capacity = scores.capacity;
   Emitter e(host.builder, op.getLoc());
   Value query = host.getBuffer(op.getQuery()), key = host.getBuffer(op.getKey());
-  addArgument(RouteArgument::query, query);
-  addArgument(RouteArgument::key, key);
-  addArgument(RouteArgument::scores, *scores);
+  Value queries = e.dim(op.getQueries() ? host.getBuffer(op.getQueries()) : query, 2);
+  addArgument(RouteArgument::query, part.getRows(host, query));
+  addArgument(RouteArgument::key, part.getBatches(host, key));
+  addArgument(RouteArgument::scores, scores.part);
   addArgument(RouteArgument::tokens, e.dim(op.getTokens() ? host.getBuffer(op.getTokens()) : key, 2));
-  addArgument(RouteArgument::queries, e.dim(op.getQueries() ? host.getBuffer(op.getQueries()) : query, 2));
-  auto addOptional = [&](RouteArgument a, Value v) {
-    if (v)
-      addArgument(a, host.getBuffer(v));
-  };
-  addOptional(RouteArgument::keyMax, op.getKeyMax());
-  addOptional(RouteArgument::weights, op.getWeights());
-  addOptional(RouteArgument::scales, op.getScales());
-  addOptional(RouteArgument::within, op.getWithin());
+  addArgument(RouteArgument::queries, part.getQueries(e, queries, queryBlock));
+  if (op.getKeyMax())
+    addArgument(RouteArgument::keyMax, part.getBatches(host, host.getBuffer(op.getKeyMax())));
+  if (op.getWeights())
+    addArgument(RouteArgument::weights, part.getRows(host, host.getBuffer(op.getWeights())));
+  if (op.getScales())
+    addArgument(RouteArgument::scales, part.getBatches(host, host.getBuffer(op.getScales())));
+  if (op.getWithin())
+    addArgument(RouteArgument::within, part.getLists(host, host.getBuffer(op.getWithin()), std::max<int64_t>(rowsPerList, 1)));
   if (isSoftmax()) {
-    SmallVector<OpFoldResult> sizes = {e.dim(query, 0), host.builder.getIndexAttr(heads), e.dim(query, 2)};
-    addArgument(RouteArgument::maxima, host.allocateWorkspace(op.getLoc(), sizes, e.builder.getF32Type()));
-    addArgument(RouteArgument::factors, host.allocateWorkspace(op.getLoc(), sizes, e.builder.getF32Type()));
+    addArgument(RouteArgument::maxima, allocatePerRow());
+    addArgument(RouteArgument::factors, allocatePerRow());
   }
   FailureOr<SmallVector<Value>> values = getScoreCaptures(host, op.getScore());
   if (failed(values))
@@ -70,37 +77,6 @@ SmallVector<Value> RouteContext::getCaptured(KernelBuilder &k) const {
   for (unsigned i = 0; i < captured.size(); ++i)
     values.push_back(k.getArgument(firstCaptured + i));
   return values;
-}
-
-void RouteContext::requireSizes() {
-  Emitter e(host.builder, op.getLoc());
-  NamedBuffer query{"query", host.getBuffer(op.getQuery())}, key{"key", host.getBuffer(op.getKey())};
-  host.requireSameDim(op, key, query, 0);
-  auto requireSame = [&](const Twine &name, Value v, const NamedBuffer &like, ArrayRef<unsigned> dims) {
-    if (v)
-      for (unsigned i : dims)
-        host.requireSameDim(op, {name.str(), host.getBuffer(v)}, like, i);
-  };
-  requireSame("key_max", op.getKeyMax(), key, {0, 2});
-  requireSame("weights", op.getWeights(), query, {0, 2});
-  requireSame("scales", op.getScales(), key, {0, 2});
-  requireSame("queries", op.getQueries(), query, {0});
-  requireSame("tokens", op.getTokens(), query, {0});
-  requireSame("within", op.getWithin(), query, {0});
-  if (op.getQueries()) {
-    Value rows = e.ceilDiv(e.dim(host.getBuffer(op.getQueries()), 2), e.index(queryBlock));
-    host.require(op, e.eq(e.dim(query.buffer, 2), rows),
-                 "expected dimension 2 of 'query' to be the number of query blocks of 'queries'");
-  }
-  if (op.getTokens())
-    host.require(op, e.le(e.dim(key.buffer, 2), getNumBlocks(e, blocks, e.dim(host.getBuffer(op.getTokens()), 2))),
-                 "expected dimension 2 of 'key' to be at most the number of blocks of 'tokens'");
-  if (!op.getWithin())
-    return;
-  Value lists = e.dim(host.getBuffer(op.getWithin()), 2);
-  Value wanted = e.ceilDiv(e.dim(query.buffer, 2), e.index(op.getWithin().getType().getQueryBlock() / queryBlock));
-  host.require(op, e.either(e.eq(lists, e.index(1)), e.eq(lists, wanted)),
-               "expected dimension 2 of 'within' to be 1 or the number of lists for the rows of 'query'");
 }
 
 Value RouteContext::getListRow(KernelBuilder &k, Value list) const {
@@ -228,15 +204,54 @@ std::pair<Value, Value> ssa::getReferenceAndFactor(Emitter &e, Value max, Value 
 // The op
 //===----------------------------------------------------------------------===//
 
-LogicalResult ssa::convertRoute(HostFunction &host, RouteOp op) {
+void ssa::requireRouteSizes(HostFunction &host, RouteOp op) {
+  Emitter e(host.builder, op.getLoc());
+  NamedBuffer query{"query", host.getBuffer(op.getQuery())}, key{"key", host.getBuffer(op.getKey())};
+  host.requireSameDim(op, key, query, 0);
+  auto requireSame = [&](const Twine &name, Value v, const NamedBuffer &like, ArrayRef<unsigned> dims) {
+    if (v)
+      for (unsigned i : dims)
+        host.requireSameDim(op, {name.str(), host.getBuffer(v)}, like, i);
+  };
+  requireSame("key_max", op.getKeyMax(), key, {0, 2});
+  requireSame("weights", op.getWeights(), query, {0, 2});
+  requireSame("scales", op.getScales(), key, {0, 2});
+  requireSame("queries", op.getQueries(), query, {0});
+  requireSame("tokens", op.getTokens(), query, {0});
+  requireSame("within", op.getWithin(), query, {0});
+  int64_t queryBlock = op.getQueryBlock();
+  if (op.getQueries()) {
+    Value rows = e.ceilDiv(e.dim(host.getBuffer(op.getQueries()), 2), e.index(queryBlock));
+    host.require(op, e.eq(e.dim(query.buffer, 2), rows),
+                 "expected dimension 2 of 'query' to be the number of query blocks of 'queries'");
+  }
+  if (op.getTokens())
+    host.require(op, e.le(e.dim(key.buffer, 2), getNumBlocks(e, op.getBlocksOrTokens(), e.dim(host.getBuffer(op.getTokens()), 2))),
+                 "expected dimension 2 of 'key' to be at most the number of blocks of 'tokens'");
+  if (!op.getWithin())
+    return;
+  Value lists = e.dim(host.getBuffer(op.getWithin()), 2);
+  Value wanted = e.ceilDiv(e.dim(query.buffer, 2), e.index(op.getWithin().getType().getQueryBlock() / queryBlock));
+  host.require(op, e.either(e.eq(lists, e.index(1)), e.eq(lists, wanted)),
+               "expected dimension 2 of 'within' to be 1 or the number of lists for the rows of 'query'");
+}
+
+LogicalResult ssa::buildRoute(HostFunction &host, RouteOp op, const ScoreBuffer &scores, const RowPart &part) {
   TargetAttr target = TargetAttr::of(op);
   if (!target)
     return op.emitOpError("has no target; run 'ssa-attach-target'");
   RouteContext context(host, op);
-  if (failed(context.prepare()))
+  if (failed(context.prepare(scores, part)))
     return failure();
-  context.requireSizes();
   if (!buildRouteTiles(context, target))
     buildRouteRows(context);
   return success();
+}
+
+LogicalResult ssa::convertRoute(HostFunction &host, RouteOp op) {
+  FailureOr<Value> scores = host.allocateResult(op, 0);
+  if (failed(scores))
+    return failure();
+  requireRouteSizes(host, op);
+  return buildRoute(host, op, {*scores, *scores}, RowPart());
 }

@@ -27,9 +27,10 @@ class RouteContext {
 public:
   RouteContext(HostFunction &host, RouteOp op);
 
-  /// Allocates the result and, for a softmax, the workspace; collects the arguments of kernels.
-  LogicalResult prepare();
-  void requireSizes();
+  /// Collects the arguments of kernels for a part of the rows.
+  LogicalResult prepare(const ScoreBuffer &scores, const RowPart &part);
+  /// Allocates memory with an entry, or a row of `columns` entries (on the host), for every row of every head.
+  Value allocatePerRow(llvm::function_ref<Value(Emitter &e)> columns = nullptr);
 
   bool has(RouteArgument a) const { return numbers[unsigned(a)] >= 0; }
   Value getHost(RouteArgument a) const { return arguments[numbers[unsigned(a)]]; }
@@ -57,6 +58,7 @@ public:
 
   HostFunction &host;
   mutable RouteOp op; // its accessors are not const
+  Value capacity;     // memory for the scores of the largest part
   BlocksAttr blocks;
   MaskAttr mask; // may be null
   int64_t dim, heads, keyHeads, cells, group, queryBlock;

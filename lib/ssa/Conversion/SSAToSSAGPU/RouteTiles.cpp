@@ -36,10 +36,10 @@ static bool setWidths(RoutePlan &plan, const RouteContext &c) {
     int64_t width = std::min<int64_t>(c.host.getVectorWidth(c.op, c.dim, rows), 8);
     return isWide && width < 2 ? 0 : width;
   };
-  SmallVector<NamedBuffer> keys = {{"key", c.getHost(RouteArgument::key)}};
-  if (c.has(RouteArgument::keyMax))
-    keys.push_back({"key_max", c.getHost(RouteArgument::keyMax)});
-  plan.queryWidth = getWidth({{"query", c.getHost(RouteArgument::query)}}, c.op.getQuery().getType().getElementType());
+  SmallVector<NamedBuffer> keys = {{"key", c.host.getBuffer(c.op.getKey())}};
+  if (c.op.getKeyMax())
+    keys.push_back({"key_max", c.host.getBuffer(c.op.getKeyMax())});
+  plan.queryWidth = getWidth({{"query", c.host.getBuffer(c.op.getQuery())}}, c.op.getQuery().getType().getElementType());
   plan.keyWidth = getWidth(keys, c.op.getKey().getType().getElementType());
   return plan.queryWidth && plan.keyWidth;
 }
@@ -394,12 +394,9 @@ bool ssa::buildRouteTiles(RouteContext &c, TargetAttr target) {
     return false;
   SmallVector<std::pair<RouteTiling, Value>> tilings = chooseTilings(c, plan);
   if (c.isSoftmax()) {
-    Emitter e(c.host.builder, c.op.getLoc());
-    Value query = c.getHost(RouteArgument::query);
-    Value parts = e.ceilDiv(e.dim(c.getHost(RouteArgument::scores), 3), e.index(tileColumns * tilesPerPart));
-    SmallVector<OpFoldResult> sizes = {e.dim(query, 0), e.builder.getIndexAttr(c.heads), e.dim(query, 2), parts};
-    c.addArgument(RouteArgument::partMaxima, c.host.allocateWorkspace(c.op.getLoc(), sizes, e.builder.getF32Type()));
-    c.addArgument(RouteArgument::partSums, c.host.allocateWorkspace(c.op.getLoc(), sizes, e.builder.getF32Type()));
+    auto parts = [&](Emitter &e) { return e.ceilDiv(e.dim(c.capacity, 3), e.index(tileColumns * tilesPerPart)); };
+    c.addArgument(RouteArgument::partMaxima, c.allocatePerRow(parts));
+    c.addArgument(RouteArgument::partSums, c.allocatePerRow(parts));
     for (auto &[tiling, condition] : tilings)
       RouteTileKernel(c, plan, tiling, "ssa_route_softmax").buildSums(condition);
     joinRouteParts(c);

@@ -57,7 +57,15 @@ Value HostFunction::castToBuffer(Value buffer) {
   return buffer.getType() == type ? buffer : memref::CastOp::create(builder, buffer.getLoc(), type, buffer).getResult();
 }
 
+OpBuilder::InsertionGuard HostFunction::beforeLoop() {
+  OpBuilder::InsertionGuard guard(builder);
+  if (loop)
+    builder.setInsertionPoint(loop);
+  return guard;
+}
+
 Value HostFunction::allocateWorkspace(Location loc, ArrayRef<OpFoldResult> sizes, Type elementType) {
+  OpBuilder::InsertionGuard guard = beforeLoop();
   return castToBuffer(memref::AllocOp::create(builder, loc, sizes, elementType));
 }
 
@@ -98,6 +106,7 @@ static std::pair<BlockArgument, int64_t> traceBuffer(Value buffer) {
 }
 
 int64_t HostFunction::getVectorWidth(Operation *op, int64_t elements, ArrayRef<NamedBuffer> rows) {
+  OpBuilder::InsertionGuard guard = beforeLoop();
   constexpr int64_t maxBytes = 16;
   int64_t width = maxBytes;
   for (const NamedBuffer &row : rows) {
@@ -146,7 +155,9 @@ public:
 
 private:
   func::FuncOp createTarget();
+  LogicalResult findChains();
   LogicalResult convertOp(Operation *op);
+  LogicalResult convertTopK(TopKOp op);
   LogicalResult convertGlue(Operation *op);
   LogicalResult convertReturn(func::ReturnOp op);
   void replaceDims();
@@ -155,6 +166,8 @@ private:
   OpBuilder builder;
   std::optional<HostFunction> host;
   IRMapping scalars;
+  DenseMap<Operation *, SelectChain> chains; // of each `topk` that has chunks
+  DenseSet<Operation *> links;               // what is done with the `topk` that it leads to
 };
 
 } // namespace
@@ -177,6 +190,8 @@ func::FuncOp FunctionConversion::createTarget() {
 LogicalResult FunctionConversion::run() {
   if (!source.getBody().hasOneBlock())
     return source.emitOpError("cannot be launched: it has more than one block");
+  if (failed(findChains()))
+    return failure();
   target = createTarget();
   builder.setInsertionPointToStart(&target.getBody().front());
   host.emplace(builder, cast<FunctionOpInterface>(target.getOperation()), scalars);
@@ -211,7 +226,34 @@ void FunctionConversion::replaceDims() {
   }
 }
 
+LogicalResult FunctionConversion::findChains() {
+  for (auto op : source.getBody().front().getOps<TopKOp>()) {
+    ChunkAttr chunk = ChunkAttr::of(op);
+    if (!chunk)
+      continue;
+    FailureOr<SelectChain> chain = SelectChain::find(op, [&](const Twine &reason) {
+      op.emitOpError() << "cannot have '" << ChunkAttr::attrName() << "': " << reason;
+    });
+    if (failed(chain))
+      return failure();
+    if (chunk.getRows() % chain->rowStep != 0)
+      return op.emitOpError() << "expected 'rows' of '" << ChunkAttr::attrName() << "' to be a multiple of " << chain->rowStep
+                              << ", the rows that share a list of 'within', but got " << chunk.getRows();
+    for (const SelectChain::Link &link : chain->links)
+      links.insert(link.op);
+    chains.try_emplace(op, std::move(*chain));
+  }
+  return success();
+}
+
+LogicalResult FunctionConversion::convertTopK(TopKOp op) {
+  auto chain = chains.find(op);
+  return chain == chains.end() ? ssa::convertTopK(*host, op) : convertSelectChain(*host, chain->second);
+}
+
 LogicalResult FunctionConversion::convertOp(Operation *op) {
+  if (links.contains(op))
+    return success();
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](GatherOp o) { return convertGather(*host, o); })
       .Case([&](MergeOp o) { return convertMerge(*host, o); })
@@ -223,7 +265,7 @@ LogicalResult FunctionConversion::convertOp(Operation *op) {
       .Case([&](SortOp o) { return convertSort(*host, o); })
       .Case([&](SparseAttendOp o) { return convertSparseAttend(*host, o); })
       .Case([&](ToIndicesOp o) { return convertToIndices(*host, o); })
-      .Case([&](TopKOp o) { return convertTopK(*host, o); })
+      .Case([&](TopKOp o) { return convertTopK(o); })
       .Case([&](UnionOp o) { return convertUnion(*host, o); })
       .Case([&](FromIndicesOp o) {
         host->setBuffer(o.getSelection(), host->getBuffer(o.getIndices()));

@@ -1,0 +1,210 @@
+//===- SelectChain.cpp - Chunks of routing and selecting ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Scores of all rows of a long sequence do not fit in memory. So a loop of the host function launches the kernels of a
+// chain for some of the rows at a time, all in the same memory: they see views of what has rows, and take the part for
+// the end of a shorter sequence.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Conversion.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace mlir::ssa;
+
+//===----------------------------------------------------------------------===//
+// RowPart
+//===----------------------------------------------------------------------===//
+
+/// The sizes of a buffer; those that are static are attributes.
+static SmallVector<OpFoldResult> getSizes(Emitter &e, Value buffer) {
+  auto type = cast<MemRefType>(buffer.getType());
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t i = 0; i < type.getRank(); ++i)
+    sizes.push_back(type.isDynamicDim(i) ? OpFoldResult(e.dim(buffer, i)) : OpFoldResult(e.builder.getIndexAttr(type.getDimSize(i))));
+  return sizes;
+}
+
+/// Elements of a buffer from `offsets` on.
+static Value getSubView(HostFunction &host, Value buffer, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> strides(sizes.size(), host.builder.getIndexAttr(1));
+  return host.castToBuffer(memref::SubViewOp::create(host.builder, buffer.getLoc(), buffer, offsets, sizes, strides));
+}
+
+RowPart RowPart::scale(Emitter &e, int64_t factor) const {
+  if (isAll() || factor == 1)
+    return *this;
+  return RowPart(firstBatch, batches, e.mul(firstRow, e.index(factor)), e.mul(rows, e.index(factor)));
+}
+
+/// Some of the sequences of a buffer, and of its rows `count` from `first` on (null: all).
+Value RowPart::getView(HostFunction &host, Value buffer, Value first, Value count) const {
+  Emitter e(host.builder, buffer.getLoc());
+  auto type = cast<MemRefType>(buffer.getType());
+  SmallVector<OpFoldResult> offsets(type.getRank(), e.builder.getIndexAttr(0)), sizes = getSizes(e, buffer);
+  if (type.getDimSize(0) != 1) {
+    offsets[0] = firstBatch;
+    sizes[0] = e.min(batches, e.sub(e.dim(buffer, 0), firstBatch));
+  }
+  if (first && type.getDimSize(2) != 1) {
+    offsets[2] = first;
+    sizes[2] = count;
+  }
+  return getSubView(host, buffer, offsets, sizes);
+}
+
+Value RowPart::getRows(HostFunction &host, Value buffer) const {
+  if (isAll())
+    return buffer;
+  Emitter e(host.builder, buffer.getLoc());
+  return getView(host, buffer, firstRow, e.min(rows, e.sub(e.dim(buffer, 2), firstRow)));
+}
+
+Value RowPart::getBatches(HostFunction &host, Value buffer) const { return isAll() ? buffer : getView(host, buffer, Value(), Value()); }
+
+Value RowPart::getLists(HostFunction &host, Value buffer, int64_t rowsPerList) const {
+  if (isAll())
+    return buffer;
+  Emitter e(host.builder, buffer.getLoc());
+  Value lists = e.dim(buffer, 2), perList = e.index(rowsPerList), servesAll = e.eq(lists, e.index(1));
+  Value first = e.select(servesAll, e.index(0), e.div(firstRow, perList));
+  return getView(host, buffer, first, e.min(e.ceilDiv(rows, perList), e.sub(lists, first)));
+}
+
+Value RowPart::getScratch(HostFunction &host, Value capacity, Value all) const {
+  Emitter e(host.builder, capacity.getLoc());
+  SmallVector<OpFoldResult> offsets(4, e.builder.getIndexAttr(0)), sizes = getSizes(e, capacity);
+  sizes[0] = e.min(batches, e.sub(e.dim(all, 0), firstBatch));
+  sizes[2] = e.min(rows, e.sub(e.dim(all, 2), firstRow));
+  return getSubView(host, capacity, offsets, sizes);
+}
+
+Value RowPart::getQueries(Emitter &e, Value queries, int64_t queryBlock) const {
+  return isAll() ? queries : e.sub(queries, e.mul(firstRow, e.index(queryBlock)));
+}
+
+//===----------------------------------------------------------------------===//
+// Chains
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// What a chunk has at most, and how many chunks there are; index.
+struct Chunks {
+  Value batches, rows;
+  Value perBatch, count;
+};
+
+class SelectChainConversion {
+public:
+  SelectChainConversion(HostFunction &host, const SelectChain &chain)
+      : host(host), chain(chain), topk(chain.topk), e(host.builder, topk.getLoc()) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult allocate();
+  void requireSizes();
+  Chunks chooseChunks();
+  LogicalResult buildChunk(const RowPart &part);
+
+  HostFunction &host;
+  const SelectChain &chain;
+  TopKOp topk;
+  Emitter e;
+  Value selection;
+  SmallVector<Value> capacities; // memory for the scores of a chunk, of each link
+};
+
+} // namespace
+
+/// Results of links get a shape only: all of their scores never exist.
+LogicalResult SelectChainConversion::allocate() {
+  for (const SelectChain::Link &link : chain.links)
+    if (failed(host.allocateResult(link.op, 0)))
+      return failure();
+  FailureOr<Value> result = host.allocateResult(topk, 0);
+  if (failed(result))
+    return failure();
+  selection = *result;
+  return success();
+}
+
+void SelectChainConversion::requireSizes() {
+  for (const SelectChain::Link &link : chain.links) {
+    if (auto route = dyn_cast<RouteOp>(link.op))
+      requireRouteSizes(host, route);
+    else
+      requireRebinSizes(host, cast<RebinOp>(link.op));
+  }
+  requireTopKSizes(host, topk);
+}
+
+/// As many rows as fit, of one sequence; of several sequences where all rows of one are fewer.
+Chunks SelectChainConversion::chooseChunks() {
+  ChunkAttr chunk = ChunkAttr::of(topk);
+  Value one = e.index(1), bytesPerRow = e.index(0);
+  for (const SelectChain::Link &link : chain.links) {
+    Value scores = host.getBuffer(link.op->getResult(0));
+    int64_t bytes = cast<MemRefType>(scores.getType()).getElementTypeBitWidth() / 8 * link.rowsPerRow;
+    bytesPerRow = e.add(bytesPerRow, e.mul(e.mul(e.dim(scores, 1), e.dim(scores, 3)), e.index(bytes)));
+  }
+  Value fitting = e.div(e.index(chunk.getBytes()), e.max(bytesPerRow, one)), step = e.index(chunk.getRows());
+  Value batches = e.dim(selection, 0), rows = e.dim(selection, 2);
+  Chunks chunks;
+  // Chunks of a sequence are of about one size.
+  Value most = e.mul(e.max(e.div(fitting, step), one), step), number = e.ceilDiv(rows, most);
+  Value even = e.mul(e.ceilDiv(e.ceilDiv(rows, e.max(number, one)), step), step);
+  chunks.rows = e.max(e.min(even, rows), one);
+  chunks.batches = e.max(e.min(e.div(fitting, chunks.rows), batches), one);
+  chunks.perBatch = e.ceilDiv(rows, chunks.rows);
+  chunks.count = e.mul(chunks.perBatch, e.ceilDiv(batches, chunks.batches));
+  return chunks;
+}
+
+LogicalResult SelectChainConversion::buildChunk(const RowPart &part) {
+  Value scores;
+  for (auto [link, capacity] : llvm::zip_equal(chain.links, capacities)) {
+    RowPart own = part.scale(e, link.rowsPerRow);
+    ScoreBuffer made{own.getScratch(host, capacity, host.getBuffer(link.op->getResult(0))), capacity};
+    if (auto rebin = dyn_cast<RebinOp>(link.op))
+      buildRebin(host, rebin, scores, made.part);
+    else if (failed(buildRoute(host, cast<RouteOp>(link.op), made, own)))
+      return failure();
+    scores = made.part;
+  }
+  buildTopK(host, topk, scores, part.getRows(host, selection), part);
+  return success();
+}
+
+LogicalResult SelectChainConversion::run() {
+  if (failed(allocate()))
+    return failure();
+  requireSizes();
+  if (topk.getType().getWidth() == 0)
+    return success(); // nothing to write
+  Chunks chunks = chooseChunks();
+  for (const SelectChain::Link &link : chain.links) {
+    Value all = host.getBuffer(link.op->getResult(0));
+    SmallVector<OpFoldResult> sizes = getSizes(e, all);
+    sizes[0] = chunks.batches;
+    sizes[2] = e.mul(chunks.rows, e.index(link.rowsPerRow));
+    capacities.push_back(host.allocateWorkspace(link.op->getLoc(), sizes, cast<MemRefType>(all.getType()).getElementType()));
+  }
+  auto loop = scf::ForOp::create(host.builder, topk.getLoc(), e.index(0), chunks.count, e.index(1));
+  OpBuilder::InsertionGuard guard(host.builder);
+  host.builder.setInsertionPointToStart(loop.getBody());
+  host.loop = loop;
+  Value number = loop.getInductionVar();
+  RowPart part(e.mul(e.div(number, chunks.perBatch), chunks.batches), chunks.batches, e.mul(e.rem(number, chunks.perBatch), chunks.rows),
+               chunks.rows);
+  LogicalResult result = buildChunk(part);
+  host.loop = nullptr;
+  return result;
+}
+
+LogicalResult ssa::convertSelectChain(HostFunction &host, const SelectChain &chain) { return SelectChainConversion(host, chain).run(); }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: ssa-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(ssa-attach-target{chip=sm_90a},convert-ssa-to-ssa-gpu,canonicalize,cse)' | FileCheck %s
+
+!q = tensor<?x16x?x128xbf16>
+!k = tensor<?x4x?x128xbf16>
+!s = tensor<?x4x?x?xf32>
+!sel = !ssa.selection<?x4x?x16, key_block = 64, query_block = 8, sorted>
+!t = tensor<?x4x?x16xi32>
+
+// One loop launches all kernels. Scores have memory for a chunk, allocated before it and of no size that grows with the queries;
+// the kernels see rows of the queries and of the result. What is required is checked before the first launch.
+// CHECK-LABEL: func.func @chain(
+// CHECK: %[[RESULT:.*]] = memref.alloc(%{{.*}}) : memref<?x4x?x16xi32>
+// CHECK: cf.assert {{.*}}'ssa.route' expected dimension 2 of 'key'
+// CHECK: cf.assert {{.*}}'ssa.rebin' expected dimension 3 of 'input'
+// CHECK: cf.assert {{.*}}'ssa.topk' expected dimension 2 of 'scores'
+// CHECK: %[[FITTING:.*]] = arith.divui %c1048576
+// 8 rows of cells for each row that is selected for.
+// CHECK: %[[CELLS:.*]] = memref.alloc(%[[BATCHES:.*]], %[[CELLROWS:.*]], %{{.*}}) : memref<?x4x?x?xf32>
+// CHECK: %[[BLOCKS:.*]] = memref.alloc(%[[BATCHES]], %[[ROWS:.*]], %{{.*}}) : memref<?x4x?x?xf32>
+// CHECK: memref.alloc(%[[BATCHES]], %[[CELLROWS]]) : memref<?x16x?xf32>
+// CHECK: scf.for %[[CHUNK:.*]] = %c0 to %{{.*}} step %c1 {
+// CHECK: memref.subview %arg0[%{{.*}}, 0, %{{.*}}, 0]
+// CHECK: gpu.launch_func {{.*}}ssa_route_softmax
+// CHECK: gpu.launch_func {{.*}}ssa_route_join
+// CHECK: gpu.launch_func {{.*}}ssa_route
+// CHECK: gpu.launch_func {{.*}}ssa_rebin
+// CHECK: memref.subview %[[RESULT]][%{{.*}}, 0, %{{.*}}, 0]
+// CHECK: gpu.launch_func {{.*}}ssa_topk
+// CHECK-NOT: memref.alloc
+// CHECK: return
+func.func @chain(%q: !q, %kc: !k, %k: !k, %q0: !q) -> !t {
+  %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<64>, mask = #ssa.mask<causal>, normalize = softmax, reduce = sum} : !q, !k, !k -> !s
+  %i = ssa.rebin sum %s of %k {from = #ssa.blocks<64>, query_block = 8, to = #ssa.blocks<64>} : !s, !k -> !s
+  %a = ssa.topk %i of %k for %q0 {mask = #ssa.mask<causal>, ssa.chunk = #ssa.chunk<bytes = 1048576, rows = 16>} : !s, !k, !q -> !sel
+  %r = ssa.to_indices %a : !sel -> !t
+  return %r : !t
+}
+
+// -----
+
+!q = tensor<?x4x?x128xbf16>
+!s = tensor<?x4x?x?xf32>
+!blocks = !ssa.selection<?x4x?x16, key_block = 64, query_block = 48, sorted>
+!sel = !ssa.selection<?x4x?x16, key_block = 1, sorted>
+
+func.func @lists(%q: !q, %k: !q, %c: tensor<?x4x?x16xi32>) -> tensor<?x4x?x16xi32> {
+  %u = ssa.from_indices %c : tensor<?x4x?x16xi32> -> !ssa.selection<?x4x?x16, key_block = 64, query_block = 48>
+  %b = ssa.sort %u : !ssa.selection<?x4x?x16, key_block = 64, query_block = 48> -> !blocks
+  %s = ssa.route %q, %k within %b : !q, !q, !blocks -> !s
+  // expected-error@+1 {{expected 'rows' of 'ssa.chunk' to be a multiple of 48, the rows that share a list of 'within', but got 128}}
+  %a = ssa.topk %s of %k within %b {ssa.chunk = #ssa.chunk<bytes = 4096, rows = 128>} : !s, !q, !blocks -> !sel
+  %r = ssa.to_indices %a : !sel -> tensor<?x4x?x16xi32>
+  return %r : tensor<?x4x?x16xi32>
+}
+
+// -----
+
+!q = tensor<?x4x?x128xbf16>
+!s = tensor<?x4x?x?xf32>
+!sel = !ssa.selection<?x4x?x16, key_block = 1, sorted>
+
+func.func @two(%q: !q, %k: !q) -> (tensor<?x4x?x16xi32>, !s) {
+  %s = ssa.route %q, %k : !q, !q -> !s
+  // expected-error@+1 {{cannot have 'ssa.chunk': the scores of 'ssa.route' are used by more than one op}}
+  %a = ssa.topk %s of %k {ssa.chunk = #ssa.chunk<bytes = 4096, rows = 128>} : !s, !q -> !sel
+  %r = ssa.to_indices %a : !sel -> tensor<?x4x?x16xi32>
+  return %r, %s : tensor<?x4x?x16xi32>, !s
+}
+
+// -----
+
+!s = tensor<?x4x?x?xf32>
+!k = tensor<?x4x?x128xbf16>
+!sel = !ssa.selection<?x4x?x16, key_block = 1, sorted>
+
+func.func @given(%s: !s, %k: !k) -> tensor<?x4x?x16xi32> {
+  // expected-error@+1 {{cannot have 'ssa.chunk': its scores are an argument}}
+  %a = ssa.topk %s of %k {ssa.chunk = #ssa.chunk<bytes = 4096, rows = 128>} : !s, !k -> !sel
+  %r = ssa.to_indices %a : !sel -> tensor<?x4x?x16xi32>
+  return %r : tensor<?x4x?x16xi32>
+}
