@@ -163,6 +163,15 @@ def SSAGPU_CopyRowsOp : SSAGPU_RegionOp<"copy_rows", []> {
   let assemblyFormat = "$source `to` $tile $body attr-dict `:` type($source) `,` type($tile)";
 }
 
+def SSAGPU_CopyBlockOp : SSAGPU_Op<"copy_block", []> {
+  let summary = "copy neighbouring rows of a buffer into a tile, asynchronously";
+  let description = [{
+    As `copy_rows` where all rows are read and row `r` begins at `begin + r * stride`, in elements from the start of `source`.
+  }];
+  let arguments = (ins AnyMemRef:$source, Index:$begin, Index:$stride, SSAGPU_SharedType:$tile, I64Attr:$columns, I64Attr:$width);
+  let assemblyFormat = "$source `[` $begin `]` `stride` $stride `to` $tile attr-dict `:` type($source) `,` type($tile)";
+}
+
 def SSAGPU_ConvertRowsOp : SSAGPU_RegionOp<"convert_rows", []> {
   let summary = "gather rows of a buffer into a tile through registers, converted to the tile's element type";
   let description = [{
@@ -312,6 +321,14 @@ def SSAGPU_ReduceOp : SSAGPU_Op<"reduce", [Pure]> {
   let assemblyFormat = "$kind $tile attr-dict `:` type($tile) `->` type($rows)";
 }
 
+def SSAGPU_WarpAllOp : SSAGPU_Op<"warp_all", [Pure]> {
+  let summary = "true in a warp if a bit is set for all its rows";
+  let description = "For choosing between ways to compute the same: warps may differ.";
+  let arguments = (ins SSAGPU_RowVector:$rows);
+  let results = (outs I1:$all);
+  let assemblyFormat = "$rows attr-dict `:` type($rows)";
+}
+
 def SSAGPU_JoinGroupsOp : SSAGPU_Op<"join_groups"> {
   let summary = "sum or maximum over the groups of warps that hold parts of the columns";
   let description = [{
@@ -364,9 +381,9 @@ def SSAGPU_StoreRowsOp : SSAGPU_RegionOp<"store_rows", []> {
   let summary = "write the rows of an accumulator to a buffer";
   let description = [{
     For every row the region yields where it begins in `target`, in elements from its start, and whether it is written at all; the first
-    `columns` columns are, rounded to the element type.
+    `columns` columns are, rounded to the element type. Rows begin at multiples of `width` elements, 1, 2 or 8, which divides `columns`.
   }];
-  let arguments = (ins SSAGPU_Accumulator:$tile, AnyMemRef:$target, I64Attr:$columns);
+  let arguments = (ins SSAGPU_Accumulator:$tile, AnyMemRef:$target, I64Attr:$columns, I64Attr:$width);
   let assemblyFormat = "$tile `to` $target $body attr-dict `:` type($tile) `,` type($target)";
 }
 

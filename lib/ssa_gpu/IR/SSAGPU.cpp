@@ -205,7 +205,12 @@ LogicalResult ConvertRowsOp::verify() {
   return verifyBody(*this, placeTypes(*this));
 }
 LogicalResult CopyRowsOp::verify() { return verifyBody(*this, placeTypes(*this)); }
-LogicalResult StoreRowsOp::verify() { return verifyBody(*this, placeTypes(*this)); }
+LogicalResult StoreRowsOp::verify() {
+  int64_t width = getWidth(), columns = getColumns();
+  if (!llvm::is_contained({1, 2, 8}, width) || columns % width != 0)
+    return emitOpError() << "expected a width of 1, 2 or 8 that divides " << columns << " columns, but got " << width;
+  return verifyBody(*this, placeTypes(*this));
+}
 LogicalResult StoreEntriesOp::verify() { return verifyBody(*this, placeTypes(*this)); }
 LogicalResult FillOp::verify() { return verifyBody(*this, getArray().getType().getElementType()); }
 LogicalResult MapRowsOp::verify() { return verifyBody(*this, getType().getElementType()); }

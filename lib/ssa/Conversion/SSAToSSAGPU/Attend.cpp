@@ -138,7 +138,7 @@ LogicalResult AttendConversion::run() {
   LogicalResult result = AttendKernel(k, op, plan).build(items);
   for (unsigned rows : {AttendKernel::queryArg, AttendKernel::keyArg, AttendKernel::valueArg})
     k.setReadOnly(rows, plan.width * op.getQuery().getType().getElementTypeBitWidth() / 8);
-  k.setWriteOnly(AttendKernel::outputArg, 2 * cast<MemRefType>(output->getType()).getElementTypeBitWidth() / 8); // pairs of values
+  k.setWriteOnly(AttendKernel::outputArg, plan.storeWidth() * cast<MemRefType>(output->getType()).getElementTypeBitWidth() / 8);
   k.setWriteOnly(AttendKernel::lseArg, 4);
   k.finish();
   return result;

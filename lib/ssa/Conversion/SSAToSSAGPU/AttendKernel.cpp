@@ -135,16 +135,21 @@ void AttendKernel::loadRows(const Item &item, const KeySlots &slots, Value step,
   Value head = k.div(item.cell, k.index(plan.cells / cast<MemRefType>(view.buffer.getType()).getDimSize(1)));
   Value begin = op.isGathered() ? view.getBegin(k, {item.batch, head, slots.listRow}) : view.getBegin(k, {item.batch, head});
   Value first = k.mul(step, k.i32(plan.tileKeys));
-  std::optional<KeySlots::Step> neighbours;
-  if (slots.isContiguous()) {
-    neighbours = slots.getStep(k, step);
-    begin = view.advance(k, begin, 2, k.toIndex(neighbours->base));
+  if (!slots.isContiguous()) {
+    t.copyRows(view.buffer, tile, columns, plan.width, [&](Value row) -> RowPlace {
+      Value number = slots.getNumber(k, k.add(first, row));
+      Value place = op.isGathered() ? view.advance(k, begin, 3, k.toIndex(k.add(first, row))) : view.advance(k, begin, 2, k.toIndex(number));
+      return {place, slots.isInSight(k, number)};
+    });
+    return;
   }
-  t.copyRows(view.buffer, tile, columns, plan.width, [&](Value row) -> RowPlace {
-    Value number = neighbours ? slots.getNumber(k, *neighbours, row) : slots.getNumber(k, k.add(first, row));
-    if (op.isGathered())
-      return {view.advance(k, begin, 3, k.toIndex(k.add(first, row))), slots.isInSight(k, number)};
-    return {view.advance(k, begin, 2, k.toIndex(neighbours ? row : number)), slots.isInSight(k, number)};
+  KeySlots::Step neighbours = slots.getStep(k, step);
+  begin = view.advance(k, begin, 2, k.toIndex(neighbours.base));
+  k.ifThenElse(slots.isAllInSight(k, neighbours), [&] { t.copyBlock(view.buffer, begin, view.strides[2], tile, columns, plan.width); }, [&] {
+    t.copyRows(view.buffer, tile, columns, plan.width, [&](Value row) -> RowPlace {
+      Value number = slots.getNumber(k, neighbours, row);
+      return {view.advance(k, begin, 2, k.toIndex(row)), slots.isInSight(k, number)};
+    });
   });
 }
 
@@ -206,7 +211,12 @@ AttendKernel::State AttendKernel::attend(const KeySlots &slots, ScoreTiles &scor
   Value logits = getLogits(slots, scores, products, stage);
   afterKeys();
   SoftmaxStep softmax = scores.getSoftmaxStep(logits, state.max, state.sum, getScratch(0));
-  Value scaled = k.fmul(state.output, t.broadcast(softmax.rescale, plan.paddedValueDim()));
+  // Mostly no row of a warp has a new maximum.
+  Value one = t.constant(t.rowsType(f32), k.builder.getF32FloatAttr(1));
+  Value isKept = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, softmax.rescale, one);
+  Value scaled = k.ifElse(t.warpAll(isKept), state.output.getType(), [&] { return SmallVector<Value>{state.output}; }, [&] {
+    return SmallVector<Value>{k.fmul(state.output, t.broadcast(softmax.rescale, plan.paddedValueDim()))};
+  }).front();
   Value weights;
   if (plan.groups == 1) {
     weights = t.toOperand(softmax.weights, elementType);
@@ -227,11 +237,11 @@ void AttendKernel::store(const Item &item, ScoreTiles &scores, State state) {
   // An empty row has sum 0 and is 0 / 1.
   Value one = t.constant(t.rowsType(f32), k.builder.getF32FloatAttr(1));
   Value isEmpty = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, sum, initial.sum);
-  Value divisor = k.select(isEmpty, one, sum);
-  t.storeRows(k.fdiv(state.output, t.broadcast(divisor, plan.paddedValueDim())), outputView.buffer, plan.valueDim,
+  Value factor = k.fdiv(one, k.select(isEmpty, one, sum));
+  t.storeRows(k.fmul(state.output, t.broadcast(factor, plan.paddedValueDim())), outputView.buffer, plan.valueDim, plan.storeWidth(),
               [&](Value row) { return placeOf(item, outputView, row); });
   Value log = math::LogOp::create(k.builder, k.loc, sum);
-  Value lse = k.select(isEmpty, initial.max, k.fadd(scores.getNaturalMax(state.max), log));
+  Value lse = k.select(isEmpty, initial.max, k.fadd(scores.getNaturalReference(state.max), log));
   t.storeEntries(lse, lseView.buffer, [&](Value row) { return placeOf(item, lseView, row); });
 }
 

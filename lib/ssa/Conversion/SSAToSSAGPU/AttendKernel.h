@@ -39,6 +39,8 @@ struct AttendPlan {
   int64_t tilesPerList() const { return ceilDiv(queryBlock * group, tileRows); }
   int64_t paddedDim() const { return ceilDiv(dim, 16) * 16; }
   int64_t paddedValueDim() const { return ceilDiv(valueDim, 16) * 16; }
+  /// Elements of the output that a thread stores at a time.
+  int64_t storeWidth() const { return valueDim % 8 == 0 ? 8 : 2; }
   /// Those that multiply.
   int64_t consumers() const { return 2 * tileRows * groups; }
   int64_t producers() const { return threads - consumers(); }

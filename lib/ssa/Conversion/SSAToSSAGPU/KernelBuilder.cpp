@@ -152,6 +152,16 @@ void Emitter::ifThen(Value condition, llvm::function_ref<void()> then) {
   });
 }
 
+void Emitter::ifThenElse(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise) {
+  auto build = [&](llvm::function_ref<void()> body) {
+    return [&, body](OpBuilder &, Location) {
+      body();
+      scf::YieldOp::create(builder, loc);
+    };
+  };
+  scf::IfOp::create(builder, loc, condition, build(then), build(otherwise));
+}
+
 SmallVector<Value> Emitter::loopWhile(ValueRange inits, llvm::function_ref<Value(ValueRange)> condition,
                                       llvm::function_ref<SmallVector<Value>(ValueRange)> body) {
   auto loop = scf::WhileOp::create(

@@ -90,6 +90,7 @@ public:
                           llvm::function_ref<SmallVector<Value>(Value i, ValueRange carried)> body);
   void loop(Value begin, Value end, Value step, llvm::function_ref<void(Value i)> body);
   void ifThen(Value condition, llvm::function_ref<void()> then);
+  void ifThenElse(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
   /// `while (condition(carried)) carried = body(carried);`
   SmallVector<Value> loopWhile(ValueRange inits, llvm::function_ref<Value(ValueRange carried)> condition,
                                llvm::function_ref<SmallVector<Value>(ValueRange carried)> body);

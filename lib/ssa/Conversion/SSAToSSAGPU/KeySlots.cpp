@@ -186,6 +186,12 @@ Value KeySlots::getNumber(Emitter &e, const Step &step, Value row) const {
   return e.select(e.lt(row, step.count), e.add(step.base, row), e.i32(none));
 }
 
+Value KeySlots::isAllInSight(Emitter &e, const Step &step) const {
+  // What the mask allows to neighbouring queries is without gaps, but for a sink, which has steps of its own.
+  Value last = e.add(step.base, e.i32(config.tileKeys - 1));
+  return e.both(e.eq(step.count, e.i32(config.tileKeys)), e.both(isInSight(e, step.base), isInSight(e, last)));
+}
+
 Value KeySlots::isAllVisible(Emitter &e, const Step &step) const {
   Value all = e.eq(step.count, e.i32(config.tileKeys));
   if (!config.mask)

@@ -60,6 +60,8 @@ public:
   Step getStep(Emitter &e, Value step) const;
   /// The number of row `row` of a step.
   Value getNumber(Emitter &e, const Step &step, Value row) const;
+  /// True if all keys of the step, of which there is a whole tile, are in sight. May be false though they are.
+  Value isAllInSight(Emitter &e, const Step &step) const;
   /// True if the mask hides none of the step's keys, of which there is a whole tile, from any of the tile's queries. May be false though none
   /// is hidden.
   Value isAllVisible(Emitter &e, const Step &step) const;

@@ -128,7 +128,7 @@ void ProjectTileKernel::buildItem(Value item) {
   BufferView outputView(*this, getArgument(outputArg));
   forPart(columnTile, columnTiles, tileColumns, sizes.rank, [&](int64_t columns) {
     Value column = mul(toIndex(columnTile), index(tileColumns));
-    t.storeRows(sum, outputView.buffer, columns, [&](Value row) -> RowPlace {
+    t.storeRows(sum, outputView.buffer, columns, columns % 2 == 0 ? 2 : 1, [&](Value row) -> RowPlace {
       Value n = add(firstRow, toIndex(row));
       return {add(outputView.getBegin(*this, {batch, head, n}), column), lt(n, rows)};
     });

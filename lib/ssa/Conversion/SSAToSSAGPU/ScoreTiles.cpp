@@ -37,6 +37,7 @@ ScoreTiles::ScoreTiles(Emitter &e, TileEmitter &t, SparseAttendOp op, int64_t co
   scale = written ? double(float(written->convertToDouble())) : 1 / std::sqrt(double(op.getQuery().getType().getDimSize(3)));
   // A positive scale changes no order: it joins the factor of the exponent, one multiplication less.
   scaleComesLast = scale > 0 && op.getScore().empty();
+  factor = scaleComesLast ? scale * log2e : log2e;
 }
 
 Value ScoreTiles::hide(Value logits, Value numbers) {
@@ -55,23 +56,44 @@ FailureOr<Value> ScoreTiles::getLogits(Value products, Value numbers) {
   return hide(logits, numbers);
 }
 
+Value ScoreTiles::exp2(Value v) { return math::Exp2Op::create(e.builder, e.loc, v, arith::FastMathFlags::afn); }
+Value ScoreTiles::multiplyAdd(Value a, Value b, Value c) { return math::FmaOp::create(e.builder, e.loc, a, b, c); }
+
+ScoreTiles::Reference ScoreTiles::getReference(Value max) {
+  // Then the rest is less than 1/16: weights are at most a little more than 1.
+  constexpr double nearest = 1 << 20;
+  Reference reference;
+  Value isNone = arith::CmpFOp::create(e.builder, e.loc, arith::CmpFPredicate::OEQ, max, splatRows(-std::numeric_limits<double>::infinity()));
+  reference.max = e.select(isNone, splatRows(0), max);
+  reference.product = e.fmul(reference.max, splatRows(factor));
+  Value size = math::AbsFOp::create(e.builder, e.loc, reference.product);
+  reference.isNear = arith::CmpFOp::create(e.builder, e.loc, arith::CmpFPredicate::OLE, size, splatRows(nearest));
+  Value minus = arith::NegFOp::create(e.builder, e.loc, reference.product);
+  reference.rest = e.select(reference.isNear, multiplyAdd(reference.max, splatRows(factor), minus), splatRows(0));
+  return reference;
+}
+
 SoftmaxStep ScoreTiles::getSoftmaxStep(Value logits, Value max, Value sum, Value scratch) {
-  Value none = splatRows(-std::numeric_limits<double>::infinity());
   SoftmaxStep step;
   Value stepMax = t.joinGroups(ssa_gpu::RowReduction::max, t.reduce(ssa_gpu::RowReduction::max, logits), scratch);
   step.max = arith::MaximumFOp::create(e.builder, e.loc, max, stepMax);
-  // As long as a row has seen nothing, differences are taken from 0: -inf - -inf is NaN.
-  Value isNone = arith::CmpFOp::create(e.builder, e.loc, arith::CmpFPredicate::OEQ, step.max, none);
-  Value reference = e.select(isNone, splatRows(0), step.max);
-  // The difference comes first: it is exact where it matters, however large the logits are.
-  double factor = scaleComesLast ? scale * log2e : log2e;
-  auto exp = [&](Value difference, Value factors) -> Value {
-    return math::Exp2Op::create(e.builder, e.loc, e.fmul(difference, factors));
+  Reference before = getReference(max), now = getReference(step.max);
+  step.rescale = exp2(multiplyAdd(e.fsub(max, now.max), splatRows(factor), e.fsub(now.rest, before.rest)));
+  // The difference comes first where it matters: then it is exact, however large the logits are.
+  auto near = [&] {
+    Value minus = arith::NegFOp::create(e.builder, e.loc, now.product);
+    return SmallVector<Value>{multiplyAdd(logits, splat(factor), t.broadcast(minus, columns))};
   };
-  step.rescale = exp(e.fsub(max, reference), splatRows(factor));
-  step.weights = exp(e.fsub(logits, t.broadcast(reference, columns)), splat(factor));
+  auto far = [&] {
+    Value difference = e.fsub(logits, t.broadcast(now.max, columns));
+    return SmallVector<Value>{multiplyAdd(difference, splat(factor), t.broadcast(now.rest, columns))};
+  };
+  step.weights = exp2(e.ifElse(t.warpAll(now.isNear), logits.getType(), near, far).front());
   step.sum = e.fadd(e.fmul(sum, step.rescale), t.reduce(ssa_gpu::RowReduction::sum, step.weights));
   return step;
 }
 
-Value ScoreTiles::getNaturalMax(Value max) { return scaleComesLast ? e.fmul(max, splatRows(scale)) : max; }
+Value ScoreTiles::getNaturalReference(Value max) {
+  Value natural = scaleComesLast ? e.fmul(max, splatRows(scale)) : max;
+  return e.fsub(natural, e.fmul(getReference(max).rest, splatRows(1 / log2e)));
+}

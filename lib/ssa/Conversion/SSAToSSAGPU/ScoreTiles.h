@@ -32,10 +32,22 @@ public:
   Value hide(Value logits, Value numbers);
   /// Where the columns are spread over groups of warps `max` is joined through `scratch`, and `sum` is that of the group's columns.
   SoftmaxStep getSoftmaxStep(Value logits, Value max, Value sum, Value scratch);
-  /// The maximum as a score, for the log-sum-exp.
-  Value getNaturalMax(Value max);
+  /// What weights are relative to when `max` is the maximum, as a score: for the log-sum-exp.
+  Value getNaturalReference(Value max);
 
 private:
+  /// What weights are relative to: in units of log2 it is `factor * max - rest`. Where the product is small enough for it the rest is what
+  /// its rounding leaves, so that a weight is one multiply-add away from a logit; else it is 0. All are row tiles.
+  struct Reference {
+    Value max;     // 0 of a row that has seen nothing: -inf - -inf is NaN
+    Value product; // rounded
+    Value isNear;  // i1
+    Value rest;
+  };
+  Reference getReference(Value max);
+  Value exp2(Value v);
+  Value multiplyAdd(Value a, Value b, Value c);
+
   FailureOr<Value> applyRegion(Value scores, Value numbers);
   Value splat(double value) { return t.constant(t.accumulatorType(columns, e.builder.getF32Type()), e.builder.getF32FloatAttr(float(value))); }
   Value splatRows(double value) { return t.constant(t.rowsType(e.builder.getF32Type()), e.builder.getF32FloatAttr(float(value))); }
@@ -47,7 +59,7 @@ private:
   SmallVector<Value> captured;
   Value batch, heads, positions;
   const KeySlots &slots;
-  double scale;
+  double scale, factor; // of a logit, in units of log2
   bool scaleComesLast;
 };
 

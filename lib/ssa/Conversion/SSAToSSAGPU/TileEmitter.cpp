@@ -134,8 +134,8 @@ SmallVector<Value> TileEmitter::map(ValueRange tiles, TypeRange elementTypes, ll
   return op.getResults();
 }
 
-void TileEmitter::storeRows(Value tile, Value target, int64_t columns, llvm::function_ref<RowPlace(Value)> place) {
-  auto op = ssa_gpu::StoreRowsOp::create(builder, loc, tile, target, columns);
+void TileEmitter::storeRows(Value tile, Value target, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value)> place) {
+  auto op = ssa_gpu::StoreRowsOp::create(builder, loc, tile, target, columns, width);
   buildBody(op.getBody(), [&](Value row) {
     RowPlace p = place(row);
     return SmallVector<Value>{p.begin, p.exists};

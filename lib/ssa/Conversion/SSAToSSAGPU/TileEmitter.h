@@ -30,6 +30,10 @@ public:
   /// Columns `first` .. `first`+`columns`-1 of a tile; `first` is a multiple of 64.
   Value columns(Value tile, int64_t first, int64_t columns);
   void copyRows(Value source, Value tile, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place);
+  /// The same of rows that follow one another.
+  void copyBlock(Value source, Value begin, Value stride, Value tile, int64_t columns, int64_t width) {
+    ssa_gpu::CopyBlockOp::create(builder, loc, source, begin, stride, tile, columns, width);
+  }
   /// The same from elements of 8 bits, through registers.
   void convertRows(Value source, Value tile, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place);
   void order(Value low, Value high);
@@ -57,7 +61,10 @@ public:
   Value mapColumns(int64_t columns, Type elementType, llvm::function_ref<Value(Value column)> value);
   /// Tiles made of elements of `tiles`, all of one shape; the results' elements are of these types.
   SmallVector<Value> map(ValueRange tiles, TypeRange elementTypes, llvm::function_ref<SmallVector<Value>(ValueRange elements)> values);
-  void storeRows(Value tile, Value target, int64_t columns, llvm::function_ref<RowPlace(Value row)> place);
+  /// True in a warp if a bit is set for all its rows.
+  Value warpAll(Value rowVector) { return ssa_gpu::WarpAllOp::create(builder, loc, rowVector); }
+  /// Rows begin at multiples of `width` elements.
+  void storeRows(Value tile, Value target, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place);
   void storeEntries(Value rowVector, Value target, llvm::function_ref<RowPlace(Value row)> place);
 
 private:

@@ -52,62 +52,83 @@ struct ConvertColumns : OpConversionPattern<ColumnsOp> {
 /// Where one piece of a row comes from and where it goes.
 struct Piece {
   Value from, to; // addresses
-  Value reads;    // else it is 0
+  Value reads;    // else it is 0; null if it always reads
 };
 
-/// The pieces of a tile that a thread copies. It copies the same columns of every so manieth row, where the threads are a multiple of the
-/// pieces of a row.
-template <typename Op>
-class Pieces {
+/// The pieces of a tile that a thread copies. The lanes of a warp take the pieces of a row, or of as many rows as they suffice for; the next
+/// rows are those of the next warp, and so on in passes.
+class Copies {
 public:
-  Pieces(ThreadEmitter &e, Op op, Value tile)
-      : e(e), op(op), tile(tile), rows(op.getTile().getType().getShape()[0]), pieces(op.getTile().getType().getShape()[1] / int64_t(op.getWidth())),
-        threads(e.getNumThreads()), source(e.globalAddress(op.getSource())) {}
-
-  /// Calls `body` for every piece.
-  void forEach(llvm::function_ref<void(const Piece &)> body) {
-    int64_t total = rows * pieces;
+  Copies(ThreadEmitter &e, SharedType type, Value tile, int64_t columns, int64_t width, Value source, Type elementType)
+      : e(e), tile(tile), rows(type.getShape()[0]), paddedColumns(type.getShape()[1]), columns(columns), width(width), source(source),
+        elementType(elementType), pieces(paddedColumns / width), rowsOfWarp(std::max<int64_t>(32 / pieces, 1)),
+        rowsOfPass(e.getNumThreads() / 32 * rowsOfWarp), passes((rows + rowsOfPass - 1) / rowsOfPass) {
     // Places are cheap to compute and dear to keep: LLVM would compute those of all copies before the loop that this is in, and keep them.
     Value thread = e.computeHere(e.thread());
-    // Many narrow copies are a loop: side by side they would take too many registers.
-    if (int64_t copies = total / threads; total % threads == 0 && copies > (op.getWidth() < 8 ? 8 : 16)) {
-      scf::ForOp::create(e.builder, e.loc, e.i32(0), e.i32(copies), e.i32(1), ValueRange(), [&](OpBuilder &, Location, Value i, ValueRange) {
-        Value number = e.add(thread, e.mul(i, threads));
-        body(locate(e.div(number, pieces), e.rem(number, pieces)));
-        scf::YieldOp::create(e.builder, e.loc);
+    lane = e.rem(thread, 32);
+    subRow = e.div(lane, pieces);
+    firstPiece = pieces > 32 ? lane : e.rem(lane, pieces);
+    warpRow = e.mul(e.div(thread, 32), rowsOfWarp);
+  }
+
+  /// Rows that lie anywhere. A lane finds the place of one row, for all lanes that copy of it.
+  void gather(llvm::function_ref<SmallVector<Value>(Value row)> place, llvm::function_ref<void(const Piece &)> body) {
+    int64_t passesAtATime = 32 / rowsOfWarp;
+    for (int64_t begin = 0; begin < passes; begin += passesAtATime) {
+      Value pass = e.add(e.div(lane, rowsOfWarp), begin);
+      SmallVector<Value> own = place(e.add(e.add(e.mul(pass, rowsOfPass), warpRow), e.rem(lane, rowsOfWarp)));
+      Value start = arith::IndexCastOp::create(e.builder, e.loc, e.builder.getI64Type(), own[0]);
+      Value exist = NVVM::VoteSyncOp::create(e.builder, e.loc, e.builder.getI32Type(), e.i32(-1), own[1], NVVM::VoteSyncKind::ballot);
+      forEachPass(begin, std::min(passes, begin + passesAtATime), [&](Value pass) {
+        Value owner = e.add(e.mul(sub(pass, begin), rowsOfWarp), subRow);
+        Value bit = arith::ShRUIOp::create(e.builder, e.loc, exist, owner);
+        Value reads = arith::TruncIOp::create(e.builder, e.loc, e.builder.getI1Type(), bit);
+        copyPass(pass, e.readLane(start, owner), reads, body);
       });
+    }
+  }
+
+  /// Rows that follow one another.
+  void copyBlock(Value begin, Value stride, llvm::function_ref<void(const Piece &)> body) {
+    Type i64 = e.builder.getI64Type();
+    auto wide = [&](Value v) -> Value { return arith::IndexCastOp::create(e.builder, e.loc, i64, v); };
+    auto widen = [&](Value v) -> Value { return arith::ExtUIOp::create(e.builder, e.loc, i64, v); };
+    auto mulAdd = [&](Value row, Value a, Value b) -> Value {
+      return arith::AddIOp::create(e.builder, e.loc, arith::MulIOp::create(e.builder, e.loc, row, a), b);
+    };
+    Value rowStride = wide(stride), first = mulAdd(widen(e.add(warpRow, subRow)), rowStride, wide(begin));
+    Value step = arith::MulIOp::create(e.builder, e.loc, rowStride, arith::ConstantIntOp::create(e.builder, e.loc, i64, rowsOfPass));
+    if (passes * chunks() > unrolled) {
+      forEachPass(0, passes, [&](Value pass) { copyPass(pass, mulAdd(widen(pass), step, first), Value(), body); });
       return;
     }
-    bool sameColumns = threads % pieces == 0;
-    int64_t rowsAtATime = threads / pieces;
-    // Rows a multiple of 8 apart exchange their pieces alike.
-    bool sameExchange = sameColumns && rowsAtATime % 8 == 0;
-    Value firstRow = e.div(thread, pieces), firstPiece = e.rem(thread, pieces), firstPlace = sameExchange ? getPlace(firstRow, firstPiece) : Value();
-    for (int64_t begin = 0; begin < total; begin += threads) {
-      auto copy = [&] {
-        if (!sameColumns) {
-          Value number = e.add(thread, begin);
-          return body(locate(e.div(number, pieces), e.rem(number, pieces)));
-        }
-        Value row = e.add(firstRow, begin / pieces);
-        body(locate(row, firstPiece, sameExchange ? e.offset(firstPlace, begin / pieces * 128) : Value()));
-      };
-      if (begin + threads <= total) {
-        copy();
-        continue;
-      }
-      scf::IfOp::create(e.builder, e.loc, arith::CmpIOp::create(e.builder, e.loc, arith::CmpIPredicate::ult, thread, e.i32(total - begin)),
-                        [&](OpBuilder &, Location) {
-                          copy();
-                          scf::YieldOp::create(e.builder, e.loc);
-                        });
+    // An addition a pass, and not a product: those LLVM would make of a product's operands are kept in registers.
+    for (int64_t pass = 0; pass < passes; ++pass) {
+      copyPass(e.i32(pass), first, Value(), body);
+      first = arith::AddIOp::create(e.builder, e.loc, first, step);
     }
   }
 
 private:
+  static constexpr int64_t unrolled = 64;
+
+  int64_t chunks() const { return (pieces + 31) / 32; }
+  Value sub(Value a, int64_t b) { return b ? arith::SubIOp::create(e.builder, e.loc, a, e.i32(b)) : a; }
+
+  void forEachPass(int64_t begin, int64_t end, llvm::function_ref<void(Value pass)> body) {
+    if ((end - begin) * chunks() <= unrolled) {
+      for (int64_t pass = begin; pass < end; ++pass)
+        body(e.i32(pass));
+      return;
+    }
+    scf::ForOp::create(e.builder, e.loc, e.i32(begin), e.i32(end), e.i32(1), ValueRange(), [&](OpBuilder &, Location, Value pass, ValueRange) {
+      body(pass);
+      scf::YieldOp::create(e.builder, e.loc);
+    });
+  }
+
   /// Where a piece goes.
   Value getPlace(Value row, Value piece) {
-    int64_t width = op.getWidth();
     Value column = e.mul(piece, width), within = e.rem(column, 64);
     // The panel depends on the piece, and so on the thread.
     Value panel = e.mul(e.div(column, 64), rows * 128);
@@ -115,41 +136,92 @@ private:
     return width < 8 ? e.offset(to, e.mul(e.rem(column, 8), 2)) : to;
   }
 
-  Piece locate(Value row, Value piece, Value to = {}) {
+  /// The pieces of this lane in the row of a pass, which begins at `start`.
+  void copyPass(Value pass, Value start, Value reads, llvm::function_ref<void(const Piece &)> body) {
+    Value passRow = e.mul(pass, rowsOfPass), firstRow = e.add(warpRow, subRow), row = e.add(firstRow, passRow);
+    Value isLane;
+    auto require = [&](Value condition) { isLane = isLane ? arith::AndIOp::create(e.builder, e.loc, isLane, condition) : condition; };
+    if (rows % rowsOfPass != 0)
+      require(e.lt(row, rows));
+    if (pieces < 32 && 32 % pieces != 0)
+      require(e.lt(subRow, rowsOfWarp));
+    for (int64_t chunk = 0; chunk < chunks(); ++chunk) {
+      Value piece = e.add(firstPiece, 32 * chunk), isHere = isLane;
+      if (pieces > 32 && 32 * (chunk + 1) > pieces) {
+        Value isPiece = e.lt(piece, pieces);
+        isHere = isHere ? arith::AndIOp::create(e.builder, e.loc, isHere, isPiece) : isPiece;
+      }
+      auto copy = [&] {
+        // Rows a multiple of 8 apart exchange their pieces alike.
+        Value to = rowsOfPass % 8 == 0 ? e.offset(getPlace(firstRow, piece), e.mul(passRow, 128)) : getPlace(row, piece);
+        body(getPiece(start, reads, e.mul(piece, width), to));
+      };
+      if (!isHere) {
+        copy();
+        continue;
+      }
+      scf::IfOp::create(e.builder, e.loc, isHere, [&](OpBuilder &, Location) {
+        copy();
+        scf::YieldOp::create(e.builder, e.loc);
+      });
+    }
+  }
+
+  Piece getPiece(Value start, Value reads, Value column, Value to) {
     OpBuilder &b = e.builder;
-    int64_t columns = op.getColumns();
-    SmallVector<Value> place = e.inlineBody(op.getBody(), row);
-    Value column = e.mul(piece, op.getWidth()), reads = place[1];
-    if (columns < op.getTile().getType().getShape()[1])
-      reads = arith::AndIOp::create(b, e.loc, reads, e.lt(column, columns));
-    // What is not read forms no address outside of the buffer either.
-    Value zero = arith::ConstantIndexOp::create(b, e.loc, 0);
-    Value wide = arith::IndexCastUIOp::create(b, e.loc, b.getIndexType(), column);
-    Value at = arith::AddIOp::create(b, e.loc, place[0], wide);
-    Type type = cast<MemRefType>(op.getSource().getType()).getElementType();
-    Type address = type.getIntOrFloatBitWidth() == 8 ? b.getI8Type() : type;
-    Value from = e.element(source, arith::SelectOp::create(b, e.loc, reads, at, zero), address);
-    return {from, to ? to : getPlace(row, piece), reads};
+    if (columns < paddedColumns) {
+      Value isColumn = e.lt(column, columns);
+      reads = reads ? arith::AndIOp::create(b, e.loc, reads, isColumn) : isColumn;
+    }
+    Value at = arith::AddIOp::create(b, e.loc, start, arith::ExtUIOp::create(b, e.loc, b.getI64Type(), column));
+    if (reads) // what is not read forms no address outside of the buffer either
+      at = arith::SelectOp::create(b, e.loc, reads, at, arith::ConstantIntOp::create(b, e.loc, b.getI64Type(), 0));
+    Type type = elementType.getIntOrFloatBitWidth() == 8 ? b.getI8Type() : elementType;
+    return {LLVM::GEPOp::create(b, e.loc, source.getType(), type, source, LLVM::GEPArg(at)), to, reads};
   }
 
   ThreadEmitter &e;
-  Op op;
   Value tile;
-  int64_t rows, pieces, threads;
+  int64_t rows, paddedColumns, columns, width;
   Value source;
+  Type elementType;
+  int64_t pieces, rowsOfWarp, rowsOfPass, passes;
+  Value lane, subRow, firstPiece, warpRow;
 };
+
+template <typename Op>
+Copies getCopies(ThreadEmitter &e, Op op, Value tile) {
+  return Copies(e, op.getTile().getType(), tile, op.getColumns(), op.getWidth(), e.globalAddress(op.getSource()),
+                cast<MemRefType>(op.getSource().getType()).getElementType());
+}
+
+/// Copies pieces of `width` elements of 16 bits.
+auto copyAsynchronously(ThreadEmitter &e, int64_t width) {
+  int64_t bytes = 2 * width;
+  auto cache = bytes == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
+  return [&e, bytes, cache](const Piece &piece) {
+    Value size = piece.reads ? arith::SelectOp::create(e.builder, e.loc, piece.reads, e.i32(bytes), e.i32(0)) : Value();
+    NVVM::CpAsyncOp::create(e.builder, e.loc, piece.to, piece.from, bytes, cache, size);
+  };
+}
 
 struct ConvertCopyRows : OpConversionPattern<CopyRowsOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult matchAndRewrite(CopyRowsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    int64_t bytes = 2 * op.getWidth();
-    auto cache = bytes == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
-    Pieces<CopyRowsOp>(e, op, adaptor.getTile()).forEach([&](const Piece &piece) {
-      Value size = arith::SelectOp::create(rewriter, e.loc, piece.reads, e.i32(bytes), e.i32(0));
-      NVVM::CpAsyncOp::create(rewriter, e.loc, piece.to, piece.from, bytes, cache, size);
-    });
+    getCopies(e, op, adaptor.getTile()).gather([&](Value row) { return e.inlineBody(op.getBody(), row); }, copyAsynchronously(e, op.getWidth()));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertCopyBlock : OpConversionPattern<CopyBlockOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(CopyBlockOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    getCopies(e, op, adaptor.getTile()).copyBlock(op.getBegin(), op.getStride(), copyAsynchronously(e, op.getWidth()));
     rewriter.eraseOp(op);
     return success();
   }
@@ -164,7 +236,7 @@ struct ConvertConvertRows : OpConversionPattern<ConvertRowsOp> {
     Type narrow = cast<MemRefType>(op.getSource().getType()).getElementType(), wide = op.getTile().getType().getElementType();
     auto bytes = VectorType::get({width}, rewriter.getI8Type());
     Value none = arith::ConstantOp::create(rewriter, e.loc, DenseElementsAttr::get(bytes, rewriter.getI8IntegerAttr(0)));
-    Pieces<ConvertRowsOp>(e, op, adaptor.getTile()).forEach([&](const Piece &piece) {
+    auto convert = [&](const Piece &piece) {
       auto read = scf::IfOp::create(
           rewriter, e.loc, piece.reads,
           [&](OpBuilder &b, Location) {
@@ -174,7 +246,8 @@ struct ConvertConvertRows : OpConversionPattern<ConvertRowsOp> {
       Value values = arith::BitcastOp::create(rewriter, e.loc, VectorType::get({width}, narrow), read.getResult(0));
       Value converted = arith::ExtFOp::create(rewriter, e.loc, VectorType::get({width}, wide), values);
       LLVM::StoreOp::create(rewriter, e.loc, converted, piece.to, /*alignment=*/2 * width);
-    });
+    };
+    getCopies(e, op, adaptor.getTile()).gather([&](Value row) { return e.inlineBody(op.getBody(), row); }, convert);
     rewriter.eraseOp(op);
     return success();
   }
@@ -280,6 +353,6 @@ struct ConvertWaitCopies : OpConversionPattern<WaitCopiesOp> {
 } // namespace
 
 void ssa_gpu::populateMemoryPatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<ConvertAlloc, ConvertSlot, ConvertColumns, ConvertCopyRows, ConvertConvertRows, ConvertOrder, ConvertSpread, ConvertFill,
+  patterns.add<ConvertAlloc, ConvertSlot, ConvertColumns, ConvertCopyRows, ConvertCopyBlock, ConvertConvertRows, ConvertOrder, ConvertSpread, ConvertFill,
                ConvertLoadEntry, ConvertCommitCopies, ConvertWaitCopies>(converter, patterns.getContext());
 }

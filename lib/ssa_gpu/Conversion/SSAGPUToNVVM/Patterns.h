@@ -22,6 +22,7 @@ public:
   Value i32(int64_t c);
   Value add(Value a, Value b);
   Value add(Value a, int64_t b) { return b ? add(a, i32(b)) : a; }
+  Value sub(Value a, Value b);
   Value mul(Value a, int64_t b);
   Value div(Value a, int64_t b); // unsigned
   Value rem(Value a, int64_t b); // unsigned
@@ -47,6 +48,11 @@ public:
 
   /// `value` (i32), of which LLVM thinks that it is another every time.
   Value computeHere(Value value);
+
+  /// What lane `from` (i32) has of a value of 32 or 64 bits.
+  Value readLane(Value value, Value from);
+  /// What the lane whose number differs in these bits has of a value of 32 bits.
+  Value exchange(Value value, int64_t bits);
 
   Value extract(Value vector, int64_t i);
   Value insert(Value scalar, Value vector, int64_t i);

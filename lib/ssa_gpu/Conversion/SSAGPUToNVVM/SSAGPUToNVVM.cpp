@@ -38,6 +38,7 @@ ThreadEmitter::ThreadEmitter(OpBuilder &builder, Operation *op) : builder(builde
 
 Value ThreadEmitter::i32(int64_t c) { return arith::ConstantIntOp::create(builder, loc, builder.getI32Type(), c); }
 Value ThreadEmitter::add(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
+Value ThreadEmitter::sub(Value a, Value b) { return arith::SubIOp::create(builder, loc, a, b); }
 Value ThreadEmitter::mul(Value a, int64_t b) { return arith::MulIOp::create(builder, loc, a, i32(b)); }
 Value ThreadEmitter::div(Value a, int64_t b) { return arith::DivUIOp::create(builder, loc, a, i32(b)); }
 Value ThreadEmitter::rem(Value a, int64_t b) { return arith::RemUIOp::create(builder, loc, a, i32(b)); }
@@ -73,6 +74,19 @@ Value ThreadEmitter::computeHere(Value value) {
                                    /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
                                    LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr())
       .getResult(0);
+}
+
+Value ThreadEmitter::readLane(Value value, Value from) {
+  auto read = [&](Value v) -> Value { return gpu::ShuffleOp::create(builder, loc, v, from, i32(32), gpu::ShuffleMode::IDX).getShuffleResult(); };
+  if (!value.getType().isInteger(64))
+    return read(value);
+  auto halves = VectorType::get({2}, builder.getI32Type());
+  Value parts = LLVM::BitcastOp::create(builder, loc, halves, value);
+  return LLVM::BitcastOp::create(builder, loc, value.getType(), fromElements({read(extract(parts, 0)), read(extract(parts, 1))}));
+}
+
+Value ThreadEmitter::exchange(Value value, int64_t bits) {
+  return gpu::ShuffleOp::create(builder, loc, value, i32(bits), i32(32), gpu::ShuffleMode::XOR).getShuffleResult();
 }
 
 Value ThreadEmitter::extract(Value vector, int64_t i) { return vector::ExtractOp::create(builder, loc, vector, i); }

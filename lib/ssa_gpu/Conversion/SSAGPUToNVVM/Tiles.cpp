@@ -5,6 +5,7 @@
 #include "Patterns.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -144,59 +145,121 @@ struct ConvertMap : OpConversionPattern<MapOp> {
   }
 };
 
+/// Stores rows of an accumulator, rounded to the target's type.
+class RowStore {
+public:
+  RowStore(ThreadEmitter &e, StoreRowsOp op, Value tile)
+      : e(e), tile(tile), layout(op.getTile().getType()), type(cast<MemRefType>(op.getTarget().getType()).getElementType()),
+        columns(op.getColumns()), width(op.getWidth()) {}
+
+  /// Row number `half` of this thread, which begins at address `row`; four lanes store it together.
+  void store(unsigned half, Value row, Value isWritten) {
+    int64_t blocks = getValuesPerThread(layout) / 4;
+    bool isWide = width == 8 && type.getIntOrFloatBitWidth() == 16 && blocks % 4 == 0;
+    if (isWide) // lanes exchange what they have also where a row is not written
+      for (int64_t j = 0; j < blocks; j += 4)
+        storeBlocks(j, half, row, isWritten);
+    else
+      ifTrue(isWritten, [&] {
+        for (int64_t j = 0; j < blocks; ++j)
+          storePair(j, half, row);
+      });
+  }
+
+private:
+  void ifTrue(Value condition, llvm::function_ref<void()> body) {
+    scf::IfOp::create(e.builder, e.loc, condition, [&](OpBuilder &, Location) {
+      body();
+      scf::YieldOp::create(e.builder, e.loc);
+    });
+  }
+
+  Value getPair(int64_t j, unsigned half) {
+    Value pair = e.fromElements({e.extract(tile, 4 * j + 2 * half), e.extract(tile, 4 * j + 2 * half + 1)});
+    return type.isF32() ? pair : arith::TruncFOp::create(e.builder, e.loc, VectorType::get({2}, type), pair);
+  }
+
+  Value addressOf(Value row, Value column) { return LLVM::GEPOp::create(e.builder, e.loc, row.getType(), type, row, LLVM::GEPArg(column)); }
+
+  /// True if all columns up to that of block `j` of every group are to be stored: the last group's bound those of all.
+  bool areAllColumns(int64_t j) const { return layout.getDimSize(1) - 2 * getValuesPerThread(layout) + 8 * j + 7 < columns; }
+
+  /// The pair of columns that a thread has of block `j`.
+  void storePair(int64_t j, unsigned half, Value row) {
+    OpBuilder &b = e.builder;
+    Value column = e.column(j, layout);
+    auto store = [&] {
+      Value pair = getPair(j, half), address = addressOf(row, column);
+      unsigned bytes = type.getIntOrFloatBitWidth() / 8;
+      if (width % 2 == 0) {
+        LLVM::StoreOp::create(b, e.loc, pair, address, 2 * bytes);
+        return;
+      }
+      LLVM::StoreOp::create(b, e.loc, e.extract(pair, 0), address, bytes);
+      ifTrue(e.lt(column, columns - 1), [&] { LLVM::StoreOp::create(b, e.loc, e.extract(pair, 1), e.offset(address, bytes), bytes); });
+    };
+    if (areAllColumns(j))
+      store();
+    else if (getGroups(layout) > 1 || 8 * j < columns)
+      ifTrue(e.lt(column, columns), store);
+  }
+
+  /// Blocks `j` .. `j`+3. The four lanes of a row have a pair of each; they exchange them so that each has a whole block, 16 bytes.
+  void storeBlocks(int64_t j, unsigned half, Value row, Value isWritten) {
+    OpBuilder &b = e.builder;
+    SmallVector<Value> pairs;
+    for (int64_t i = 0; i < 4; ++i)
+      pairs.push_back(LLVM::BitcastOp::create(b, e.loc, b.getI32Type(), getPair(j + i, half)));
+    Value quad = e.rem(e.lane(), 4);
+    for (int64_t bit : {1, 2}) {
+      Value isHigh = arith::CmpIOp::create(b, e.loc, arith::CmpIPredicate::ne, arith::AndIOp::create(b, e.loc, quad, e.i32(bit)), e.i32(0));
+      for (int64_t low = 0; low < 4; ++low) {
+        if (low & bit)
+          continue;
+        Value &x = pairs[low], &y = pairs[low | bit];
+        Value other = e.exchange(arith::SelectOp::create(b, e.loc, isHigh, x, y), bit);
+        x = arith::SelectOp::create(b, e.loc, isHigh, other, x);
+        y = arith::SelectOp::create(b, e.loc, isHigh, y, other);
+      }
+    }
+    Value column = e.sub(e.add(e.column(j, layout), e.mul(quad, 8)), e.mul(quad, 2));
+    auto store = [&] { LLVM::StoreOp::create(b, e.loc, e.fromElements(pairs), addressOf(row, column), /*alignment=*/16); };
+    if (!areAllColumns(j + 3))
+      isWritten = arith::AndIOp::create(b, e.loc, isWritten, e.lt(column, columns));
+    ifTrue(isWritten, store);
+  }
+
+  ThreadEmitter &e;
+  Value tile;
+  RankedTensorType layout;
+  Type type;
+  int64_t columns, width;
+};
+
 struct ConvertStoreRows : OpConversionPattern<StoreRowsOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult matchAndRewrite(StoreRowsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    Type type = cast<MemRefType>(op.getTarget().getType()).getElementType();
     Value target = e.globalAddress(op.getTarget());
-    RankedTensorType tile = op.getTile().getType();
+    RowStore rows(e, op, adaptor.getTile());
     for (unsigned half : {0, 1}) {
-      SmallVector<Value> place = e.inlineBody(op.getBody(), e.row(half, tile.getDimSize(0)));
-      scf::IfOp::create(rewriter, e.loc, place[1], [&](OpBuilder &, Location) {
-        Value row = e.element(target, place[0], type);
-        for (int64_t j = 0; 4 * j < getValuesPerThread(tile); ++j)
-          storePair(e, op, adaptor.getTile(), j, half, row, type);
-        scf::YieldOp::create(rewriter, e.loc);
-      });
+      SmallVector<Value> place = e.inlineBody(op.getBody(), e.row(half, op.getTile().getType().getDimSize(0)));
+      rows.store(half, e.element(target, place[0], cast<MemRefType>(op.getTarget().getType()).getElementType()), place[1]);
     }
     rewriter.eraseOp(op);
     return success();
   }
+};
 
-  /// Stores the pair of columns of a thread within columns 8j .. 8j+7.
-  static void storePair(ThreadEmitter &e, StoreRowsOp op, Value tile, int64_t j, unsigned half, Value row, Type type) {
-    OpBuilder &b = e.builder;
-    RankedTensorType layout = op.getTile().getType();
-    int64_t columns = op.getColumns();
-    Value column = e.column(j, layout);
-    auto store = [&] {
-      Value pair = e.fromElements({e.extract(tile, 4 * j + 2 * half), e.extract(tile, 4 * j + 2 * half + 1)});
-      if (type != b.getF32Type())
-        pair = arith::TruncFOp::create(b, e.loc, VectorType::get({2}, type), pair);
-      Value address = LLVM::GEPOp::create(b, e.loc, row.getType(), type, row, LLVM::GEPArg(column));
-      unsigned bytes = type.getIntOrFloatBitWidth() / 8;
-      if (columns % 2 == 0) { // rows begin at even elements, so a pair is aligned
-        LLVM::StoreOp::create(b, e.loc, pair, address, 2 * bytes);
-        return;
-      }
-      LLVM::StoreOp::create(b, e.loc, e.extract(pair, 0), address, bytes);
-      scf::IfOp::create(b, e.loc, e.lt(column, columns - 1), [&](OpBuilder &, Location) {
-        LLVM::StoreOp::create(b, e.loc, e.extract(pair, 1), e.offset(address, bytes), bytes);
-        scf::YieldOp::create(b, e.loc);
-      });
-    };
-    // The last column of the last group bounds those of all.
-    int64_t last = layout.getDimSize(1) - 2 * getValuesPerThread(layout) + 8 * j + 7;
-    if (last < columns)
-      return store();
-    if (getGroups(layout) == 1 && 8 * j >= columns)
-      return;
-    scf::IfOp::create(b, e.loc, e.lt(column, columns), [&](OpBuilder &, Location) {
-      store();
-      scf::YieldOp::create(b, e.loc);
-    });
+struct ConvertWarpAll : OpConversionPattern<WarpAllOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(WarpAllOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    Value both = arith::AndIOp::create(rewriter, e.loc, e.extract(adaptor.getRows(), 0), e.extract(adaptor.getRows(), 1));
+    rewriter.replaceOpWithNewOp<NVVM::VoteSyncOp>(op, rewriter.getI1Type(), e.i32(-1), both, NVVM::VoteSyncKind::all);
+    return success();
   }
 };
 
@@ -292,5 +355,5 @@ struct ConvertToOperand : OpConversionPattern<ToOperandOp> {
 
 void ssa_gpu::populateTilePatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
   patterns.add<ConvertElementwise, ConvertReduce, ConvertBroadcast, ConvertMapRows, ConvertMapColumns, ConvertMap, ConvertStoreRows,
-               ConvertStoreEntries, ConvertJoinGroups, ConvertStoreOperand, ConvertToOperand>(converter, patterns.getContext());
+               ConvertStoreEntries, ConvertWarpAll, ConvertJoinGroups, ConvertStoreOperand, ConvertToOperand>(converter, patterns.getContext());
 }
