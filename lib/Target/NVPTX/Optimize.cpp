@@ -20,7 +20,6 @@
 #include "llvm/Transforms/Scalar/DivRemPairs.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/IndVarSimplify.h"
-#include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/LoopRotation.h"
 #include "llvm/Transforms/Scalar/LoopUnrollPass.h"
@@ -35,16 +34,16 @@ static FunctionPassManager buildFunctionPipeline() {
     pipeline.addPass(InstCombinePass(InstCombineOptions().setVerifyFixpoint(false)));
     pipeline.addPass(SimplifyCFGPass());
   };
-  LoopPassManager hoist, unroll;
-  hoist.addPass(LoopRotatePass());
-  hoist.addPass(LICMPass(LICMOptions()));
-  unroll.addPass(IndVarSimplifyPass());
-  unroll.addPass(LoopFullUnrollPass(/*OptLevel=*/3));
+  // Nothing is hoisted: addresses that are cheap to compute again would be kept in registers through the loops of
+  // products, up to the last one. `ptxas` knows how many registers there are.
+  LoopPassManager loops;
+  loops.addPass(LoopRotatePass());
+  loops.addPass(IndVarSimplifyPass());
+  loops.addPass(LoopFullUnrollPass(/*OptLevel=*/3));
 
   pipeline.addPass(SROAPass(SROAOptions::PreserveCFG));
   combine(); // or the lengths of loops are not seen
-  pipeline.addPass(createFunctionToLoopPassAdaptor(std::move(hoist), /*UseMemorySSA=*/true));
-  pipeline.addPass(createFunctionToLoopPassAdaptor(std::move(unroll)));
+  pipeline.addPass(createFunctionToLoopPassAdaptor(std::move(loops)));
   pipeline.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
   combine();
   pipeline.addPass(DivRemPairsPass()); // one division serves for its remainder too
@@ -76,7 +75,7 @@ struct CodeGenerationGate : OptPassGate {
   bool isEnabled() const override { return true; }
   bool shouldRunPass(StringRef pass, StringRef) const override {
     return !is_contained({"slsr", "nary-reassociate", "gvn", "Canonicalize Freeze Instructions in Loops",
-                          "Loop Strength Reduction", "codegenprepare", "early-machinelicm", "machine-sink"},
+                          "Loop Strength Reduction", "early-cse", "codegenprepare", "early-machinelicm", "machine-sink"},
                          pass);
   }
 };
