@@ -35,6 +35,9 @@ config.substitutions += [
 cuda_dirs = [os.path.join(os.environ[name], "bin") for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
 cuda_dirs.append("/usr/local/cuda/bin")
 ptxas = shutil.which("ptxas") or shutil.which("ptxas", path=os.pathsep.join(cuda_dirs))
+for name in ("CUDA_HOME", "CUDA_PATH"):
+    if os.environ.get(name):
+        config.environment[name] = os.environ[name]
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
