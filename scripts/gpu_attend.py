@@ -21,9 +21,14 @@ def raw_lists(heads, width, block, query_block=1, one=False):
     return make
 
 
-def attend(name, heads, key_heads, lists, dictionary=CAUSAL, elem="bf16", d=64, dv=None, sizes=SHORT):
-    """`lists` has (heads, width, key block, query block, one for all) of each selection."""
-    q, k, v, o = (f"tensor<?x{h}x?x{w}x{elem}>" for h, w in ((heads, d), (key_heads, d), (key_heads, dv or d), (heads, dv or d)))
+def attend(name, heads, key_heads, lists=(), dictionary=CAUSAL, elem="bf16", d=64, dv=None, sizes=SHORT):
+    """`lists` has (heads, width, key block, query block, one for all) of each selection; `elem` one type, or those of queries, keys,
+    values and the output."""
+    eq, ek, ev, eo = elem if isinstance(elem, tuple) else (elem,) * 4
+    wide = dv or d
+    q, k, v, o = (
+        f"tensor<?x{h}x?x{w}x{e}>" for h, w, e in ((heads, d, eq), (key_heads, d, ek), (key_heads, wide, ev), (heads, wide, eo))
+    )
     l = f"tensor<?x{heads}x?xf32>"
     declared, before, names, types, arguments = f"q:{q} k:{k} v:{v}", "", [], "", {}
     for i, (g, width, block, query_block, one) in enumerate(lists):
@@ -41,9 +46,9 @@ def attend(name, heads, key_heads, lists, dictionary=CAUSAL, elem="bf16", d=64, 
         "rows lse",
         "v",
         declared,
-        q=queries(heads, d, elem),
-        k=keys(key_heads, d, elem),
-        v=keys(key_heads, dv or d, elem),
+        q=queries(heads, d, eq),
+        k=keys(key_heads, d, ek),
+        v=keys(key_heads, wide, ev),
         sizes=sizes,
         queries_vary=all(query_block == 1 for _, _, _, query_block, _ in lists),
         **arguments,
@@ -66,20 +71,21 @@ def add_several_selections():
 
 def add_gathered():
     """Rows that come from somewhere else, by lists with repeats."""
-    for name, heads, key_heads, g, width, block, query_block, one, dictionary in (
-        ("attend gathered tokens", 8, 2, 2, 90, 1, 1, False, CAUSAL),
-        ("attend gathered blocks of 64", 8, 4, 2, 5, 64, 1, False, "mask = #ssa.mask<causal, window = 100, sink = 3>"),
-        ("attend gathered, 3 heads of a key head", 6, 2, 6, 7, 16, 32, False, CAUSAL),
-        ("attend gathered, one list", 4, 2, 2, 11, 8, 1, True, CAUSAL),
+    for name, elem, heads, key_heads, g, width, block, query_block, one, dictionary in (
+        ("attend gathered tokens", "bf16", 8, 2, 2, 90, 1, 1, False, CAUSAL),
+        ("attend gathered blocks of 64", "bf16", 8, 4, 2, 5, 64, 1, False, "mask = #ssa.mask<causal, window = 100, sink = 3>"),
+        ("attend gathered, 3 heads of a key head", "bf16", 6, 2, 6, 7, 16, 32, False, CAUSAL),
+        ("attend gathered, one list", "bf16", 4, 2, 2, 11, 8, 1, True, CAUSAL),
+        ("attend gathered, f32", "f32", 4, 2, 2, 11, 8, 16, False, CAUSAL),
     ):
-        rows = width * block
-        q, g5, t = f"tensor<?x{heads}x?x64xbf16>", f"tensor<?x{key_heads}x{1 if one else '?'}x{rows}x64xbf16>", "tensor<?x1x?x64xbf16>"
-        shape, l = f"?x{g}x{1 if one else '?'}x{width}", f"tensor<?x{heads}x?xf32>"
+        rows, count = width * block, 1 if one else "?"
+        q, g5, t = f"tensor<?x{heads}x?x64x{elem}>", f"tensor<?x{key_heads}x{count}x{rows}x64x{elem}>", "tensor<?x1x?x64xbf16>"
+        shape, l = f"?x{g}x{count}x{width}", f"tensor<?x{heads}x?xf32>"
         sel = f"!ssa.selection<{shape}, key_block = {block}, query_block = {query_block}>"
 
-        def gathered(rng, b, m, n, heads=key_heads, rows=rows, query_block=query_block, one=one):
+        def gathered(rng, b, m, n, elem=elem, heads=key_heads, rows=rows, query_block=query_block, one=one):
             count = 1 if one else -(-m // query_block)
-            return keys(heads * count, 64)(rng, b, m, rows).reshape(b, heads, count, rows, 64)
+            return keys(heads * count, 64, elem)(rng, b, m, rows).reshape(b, heads, count, rows, 64)
 
         op(
             name,
@@ -89,7 +95,7 @@ def add_gathered():
             "rows lse",
             "v",
             f"q:{q} k:{g5} v:{g5} n:{t} t:tensor<{shape}xi32>",
-            q=queries(heads, 64),
+            q=queries(heads, 64, elem),
             k=gathered,
             v=gathered,
             n=keys(1, 64),
@@ -101,9 +107,10 @@ def add_gathered():
 
 def add_tables():
     """Score regions that read tensors from outside: one value for a head, a key, a pair; floats and integers."""
-    q, k, l = "tensor<?x6x?x64xbf16>", "tensor<?x2x?x64xbf16>", "tensor<?x6x?xf32>"
+    l = "tensor<?x6x?xf32>"
 
-    def form(name, tables, region, **made):
+    def form(name, tables, region, elem="bf16", **made):
+        q, k = (f"tensor<?x{heads}x?x64x{elem}>" for heads in (6, 2))
         declared = "".join(f" {n}:{t}" for n, t in tables.items())
         op(
             name,
@@ -112,9 +119,9 @@ def add_tables():
             "rows lse",
             "v",
             f"q:{q} k:{k} v:{k}{declared}",
-            q=queries(6, 64),
-            k=keys(2, 64),
-            v=keys(2, 64),
+            q=queries(6, 64, elem),
+            k=keys(2, 64, elem),
+            v=keys(2, 64, elem),
             sizes=SHORT,
             **made,
         )
@@ -127,15 +134,17 @@ def add_tables():
         "    %f = arith.extf %e : bf16 to f32\n    %y = arith.addf %x, %f : f32\n",
         t=lambda rng, b, m, n: round_to(rng.standard_normal((b, 6, n)), "bf16"),
     )
-    form(
-        "attend, a table of distances",
-        {"t": "tensor<6x40xf32>"},
-        "    %j = arith.index_cast %h : i32 to index\n    %d = arith.subi %p, %n : i32\n"
-        "    %last = arith.constant 39 : i32\n    %near = arith.minsi %d, %last : i32\n"
-        "    %i = arith.index_cast %near : i32 to index\n    %e = tensor.extract %t[%j, %i] : tensor<6x40xf32>\n"
-        "    %y = arith.addf %x, %e : f32\n",
-        t=examples.weights(6, 40),
-    )
+    for elem in ("bf16", "f32"):
+        form(
+            f"attend, a table of distances, {elem}",
+            {"t": "tensor<6x40xf32>"},
+            "    %j = arith.index_cast %h : i32 to index\n    %d = arith.subi %p, %n : i32\n"
+            "    %last = arith.constant 39 : i32\n    %near = arith.minsi %d, %last : i32\n"
+            "    %i = arith.index_cast %near : i32 to index\n    %e = tensor.extract %t[%j, %i] : tensor<6x40xf32>\n"
+            "    %y = arith.addf %x, %e : f32\n",
+            elem,
+            t=examples.weights(6, 40),
+        )
     form(
         "attend, documents by a table of integers",
         {"t": "tensor<?xi32>"},
@@ -168,7 +177,24 @@ def add_route_tables():
         )
 
 
+def add_cuda_cores():
+    """f32, mixed types and odd head dims, of which nothing may be rounded before it is multiplied."""
+    attend("attend f32, group 2", 4, 2, elem="f32", d=128)
+    attend("attend f32, window and sink", 3, 3, (), "mask = #ssa.mask<causal, window = 100, sink = 3>", "f32", d=40)
+    attend("attend f32, 256/200", 2, 1, elem="f32", d=256, dv=200, sizes=SMALL)
+    attend("attend f32, 576/512", 8, 1, elem="f32", d=576, dv=512, sizes=SMALL)
+    attend("attend f32 to bf16, scale 0", 2, 2, (), "mask = #ssa.mask<causal>, scale = 0.0", ("f32", "f32", "f32", "bf16"))
+    attend("attend f32 at 9 x 16, group 3", 6, 2, [(2, 9, 16, 1, False)], elem="f32", d=80)
+    attend("attend f32 at 3 x 64 for 64 queries", 4, 2, [(4, 3, 64, 64, False)], elem="f32")
+    attend("attend f32 at one list", 4, 2, [(2, 70, 1, 1, True)], elem="f32")
+    attend("attend f32 at tokens and blocks", 4, 2, [(2, 40, 1, 1, False), (2, 3, 32, 1, False)], elem="f32")
+    attend("attend mixed types", 4, 2, elem=("bf16", "f16", "f32", "f16"), d=72)
+    attend("attend odd head dims", 4, 1, elem="bf16", d=65, dv=33)
+    attend("attend f16, one column", 2, 2, [(2, 5, 32, 1, False)], elem="f16", d=7, dv=1)
+
+
 add_several_selections()
+add_cuda_cores()
 add_gathered()
 add_tables()
 add_route_tables()

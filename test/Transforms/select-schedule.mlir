@@ -104,3 +104,32 @@ func.func @no_target(%q: !q, %k: !kv, %v: !kv) -> !q {
   %o, %l = ssa.sparse_attend %q, %k, %v : !q, !kv, !kv -> !q, !l
   return %o : !q
 }
+
+// -----
+
+!f = tensor<1x2x?x64xf32>
+!l = tensor<1x2x?xf32>
+
+module attributes {ssa.target = #ssa.target<sm_90a>} {
+  // f32 is not for tensor cores: the kernel has nothing to decide.
+  // CHECK-LABEL: @cuda_cores
+  // CHECK-NOT: ssa.schedule
+  func.func @cuda_cores(%q: !f, %k: !f, %v: !f) -> !f {
+    %o, %lse = ssa.sparse_attend %q, %k, %v : !f, !f, !f -> !f, !l
+    return %o : !f
+  }
+}
+
+// -----
+
+!f = tensor<1x2x?x64xf32>
+!l = tensor<1x2x?xf32>
+
+module attributes {ssa.target = #ssa.target<sm_90a>} {
+  func.func @schedule_on_cuda_cores(%q: !f, %k: !f, %v: !f) -> !f {
+    // expected-error @below {{has 'ssa.schedule', but its kernel is one on CUDA cores, as operands are f32, of mixed types or of odd head dims}}
+    %o, %lse = ssa.sparse_attend %q, %k, %v {ssa.schedule = #ssa.schedule<instruction = mma_sync, tile_rows = 64, tile_keys = 64, stages = 2>}
+        : !f, !f, !f -> !f, !l
+    return %o : !f
+  }
+}

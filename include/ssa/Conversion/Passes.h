@@ -5,7 +5,7 @@
 #ifndef SSA_CONVERSION_PASSES_H
 #define SSA_CONVERSION_PASSES_H
 
-#include "mlir/IR/BuiltinOps.h"
+#include "ssa/IR/SSA.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::ssa {
@@ -13,6 +13,10 @@ namespace mlir::ssa {
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "ssa/Conversion/Passes.h.inc"
+
+/// True if the kernel of an attention op is one of tiles, which a schedule describes; it is one on CUDA cores for f32 and mixed
+/// types, of which nothing may be rounded, and for odd head dims.
+bool takesTensorCores(SparseAttendOp op);
 
 /// The numbers that a kernel can sort at once: of a list, or of two that are united. They take 32 KiB of shared memory.
 inline constexpr int64_t maxSortedNumbers = 8192;

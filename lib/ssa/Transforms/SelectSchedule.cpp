@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "ssa/Conversion/Passes.h"
 #include "ssa/IR/SSA.h"
 #include "ssa/Transforms/Passes.h"
 #include <algorithm>
@@ -72,6 +73,12 @@ struct SelectSchedule : ssa::impl::SSASelectSchedulePassBase<SelectSchedule> {
     WalkResult result = getOperation()->walk([&](SparseAttendOp op) {
       if (!target) {
         op.emitOpError("has no target; run 'ssa-attach-target'");
+        return WalkResult::interrupt();
+      }
+      if (!takesTensorCores(op)) {
+        if (!ScheduleAttr::of(op))
+          return WalkResult::advance();
+        op.emitOpError() << "has '" << ScheduleAttr::attrName() << "', but its kernel is one on CUDA cores, as operands are f32, of mixed types or of odd head dims";
         return WalkResult::interrupt();
       }
       if (!ScheduleAttr::of(op))

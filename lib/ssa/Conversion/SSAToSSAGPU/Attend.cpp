@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Attend.h"
 #include "AttendKernel.h"
-#include "Conversion.h"
+#include "ssa/Conversion/Passes.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include <numeric>
 
@@ -20,7 +21,6 @@ public:
 private:
   LogicalResult checkSupported();
   LogicalResult readSchedule();
-  void requireSizes();
 
   HostFunction &host;
   SparseAttendOp op;
@@ -34,23 +34,21 @@ private:
 //===----------------------------------------------------------------------===//
 
 LogicalResult AttendConversion::checkSupported() {
-  if (op.getSelections().size() > 1)
-    return op.emitOpError("has a kernel for one selection; run 'ssa-join-selections'");
-  Type elementType = op.getQuery().getType().getElementType();
-  Type key = op.getKey().getType().getElementType(), value = op.getValue().getType().getElementType();
   int64_t dim = op.getQuery().getType().getDimSize(3), valueDim = op.getOutput().getType().getDimSize(3);
-  if (elementType.isF32() || key != elementType || value != elementType)
-    return op.emitOpError() << "has a kernel for queries, keys and values of one type, bf16 or f16, but got " << elementType << ", " << key
-                            << " and " << value;
   constexpr int64_t maxDim = 576, maxValueDim = 512, widePart = 128;
   if (dim > maxDim || valueDim > maxValueDim)
     return op.emitOpError() << "has a kernel for head dims of up to " << maxDim << ", of values up to " << maxValueDim << ", but got " << dim
                             << " and " << valueDim;
   if (valueDim > 256 && valueDim % widePart != 0)
     return op.emitOpError() << "has a kernel for head dims of values above 256 that are multiples of " << widePart << ", but got " << valueDim;
-  if (dim % 2 != 0 || valueDim % 2 != 0)
-    return op.emitOpError() << "has a kernel for even head dims, as copies move 4 bytes or more, but got " << dim << " and " << valueDim;
   return success();
+}
+
+int64_t ssa::getAttendCells(SparseAttendOp op) {
+  int64_t keyHeads = op.getKey().getType().getDimSize(1);
+  if (op.getSelections().empty())
+    return keyHeads;
+  return std::lcm(keyHeads, cast<SelectionType>(op.getSelections().front().getType()).getHeads());
 }
 
 LogicalResult AttendConversion::readSchedule() {
@@ -71,15 +69,12 @@ LogicalResult AttendConversion::readSchedule() {
   plan.dim = op.getQuery().getType().getDimSize(3);
   plan.valueDim = op.getOutput().getType().getDimSize(3);
   plan.valuesAreKeys = op.valuesAreKeys();
-  int64_t heads = op.getQuery().getType().getDimSize(1), keyHeads = op.getKey().getType().getDimSize(1);
-  plan.cells = keyHeads;
+  plan.cells = getAttendCells(op);
   std::optional<SelectionType> selection;
-  if (!op.getSelections().empty()) {
+  if (!op.getSelections().empty())
     selection = cast<SelectionType>(op.getSelections().front().getType());
-    plan.cells = std::lcm(keyHeads, selection->getHeads());
-  }
   plan.contiguousSteps = !op.isGathered() && (!selection || selection->getKeyBlock() % plan.tileKeys == 0);
-  plan.group = heads / plan.cells;
+  plan.group = op.getQuery().getType().getDimSize(1) / plan.cells;
   // Where all queries share one list the tile is filled with queries.
   bool sharedByAll = !selection || selection->getDimSize(2) == 1;
   plan.queryBlock = sharedByAll ? std::max<int64_t>(plan.tileRows / plan.group, 1) : selection->getQueryBlock();
@@ -89,7 +84,7 @@ LogicalResult AttendConversion::readSchedule() {
   return success();
 }
 
-void AttendConversion::requireSizes() {
+void ssa::requireAttendSizes(HostFunction &host, SparseAttendOp op) {
   NamedBuffer q{"query", host.getBuffer(op.getQuery())}, k{"key", host.getBuffer(op.getKey())}, v{"value", host.getBuffer(op.getValue())};
   host.requireSameDim(op, k, q, 0);
   host.requireSameDim(op, v, k, 0);
@@ -119,7 +114,7 @@ LogicalResult AttendConversion::run() {
   FailureOr<Value> output = host.allocateResult(op, 0), lse = host.allocateResult(op, 1);
   if (failed(output) || failed(lse))
     return failure();
-  requireSizes();
+  requireAttendSizes(host, op);
 
   Emitter e(host.builder, op.getLoc());
   Value q = host.getBuffer(op.getQuery()), key = host.getBuffer(op.getKey());
@@ -144,4 +139,8 @@ LogicalResult AttendConversion::run() {
   return result;
 }
 
-LogicalResult ssa::convertSparseAttend(HostFunction &host, SparseAttendOp op) { return AttendConversion(host, op).run(); }
+LogicalResult ssa::convertSparseAttend(HostFunction &host, SparseAttendOp op) {
+  if (op.getSelections().size() > 1)
+    return op.emitOpError("has a kernel for one selection; run 'ssa-join-selections'");
+  return takesTensorCores(op) ? AttendConversion(host, op).run() : convertAttendRows(host, op);
+}

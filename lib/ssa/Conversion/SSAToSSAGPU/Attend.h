@@ -1,0 +1,23 @@
+//===- Attend.h - What the kernels of sparse_attend share -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_LIB_CONVERSION_SSATOSSAGPU_ATTEND_H
+#define SSA_LIB_CONVERSION_SSATOSSAGPU_ATTEND_H
+
+#include "Conversion.h"
+
+namespace mlir::ssa {
+
+/// How many pairs of a key head and a selection head there are, each for as many query heads.
+int64_t getAttendCells(SparseAttendOp op);
+
+/// Requires what only a run can see of the sizes.
+void requireAttendSizes(HostFunction &host, SparseAttendOp op);
+
+/// Makes the kernel on CUDA cores.
+LogicalResult convertAttendRows(HostFunction &host, SparseAttendOp op);
+
+} // namespace mlir::ssa
+
+#endif // SSA_LIB_CONVERSION_SSATOSSAGPU_ATTEND_H
