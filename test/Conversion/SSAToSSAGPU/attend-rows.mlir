@@ -72,3 +72,30 @@ func.func @too_wide(%q: !q, %k: !q, %v: !q) -> !q {
   %o, %lse = ssa.sparse_attend %q, %k, %v : !q, !q, !q -> !q, !l
   return %o : !q
 }
+
+// -----
+
+!q = tensor<?x2x?x64xbf16>
+!l = tensor<?x2x?xf32>
+!s = !ssa.selection<?x2x?x3, key_block = 64, query_block = 1073741824>
+
+func.func @all_queries(%q: !q, %k: !q, %v: !q, %t: tensor<?x2x?x3xi32>) -> !q {
+  %s = ssa.from_indices %t : tensor<?x2x?x3xi32> -> !s
+  // expected-error @below {{has a kernel for lists that serve fewer than 2^31 rows, but 'query_block' is 1073741824, for up to 2 heads; of one list for all queries make dimension 2 static, 1}}
+  %o, %lse = ssa.sparse_attend %q, %k, %v at %s : !q, !q, !q, !s -> !q, !l
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<?x2x?x64xbf16>
+!l = tensor<?x2x?xf32>
+!s = !ssa.selection<?x2x1x3, key_block = 64, query_block = 1073741824>
+
+// CHECK: gpu.func @ssa_sparse_attend(
+// CHECK-LABEL: func.func @one_list
+func.func @one_list(%q: !q, %k: !q, %v: !q, %t: tensor<?x2x1x3xi32>) -> !q {
+  %s = ssa.from_indices %t : tensor<?x2x1x3xi32> -> !s
+  %o, %lse = ssa.sparse_attend %q, %k, %v at %s : !q, !q, !q, !s -> !q, !l
+  return %o : !q
+}

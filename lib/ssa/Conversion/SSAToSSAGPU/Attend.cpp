@@ -142,5 +142,12 @@ LogicalResult AttendConversion::run() {
 LogicalResult ssa::convertSparseAttend(HostFunction &host, SparseAttendOp op) {
   if (op.getSelections().size() > 1)
     return op.emitOpError("has a kernel for one selection; run 'ssa-join-selections'");
+  for (Value s : op.getSelections()) {
+    auto type = cast<SelectionType>(s.getType());
+    int64_t queryBlock = type.getQueryBlock(), heads = op.getQuery().getType().getDimSize(1);
+    if (type.getDimSize(2) != 1 && queryBlock > std::numeric_limits<int32_t>::max() / heads)
+      return op.emitOpError() << "has a kernel for lists that serve fewer than 2^31 rows, but 'query_block' is " << queryBlock << ", for up to "
+                              << heads << " heads; of one list for all queries make dimension 2 static, 1";
+  }
   return takesTensorCores(op) ? AttendConversion(host, op).run() : convertAttendRows(host, op);
 }
