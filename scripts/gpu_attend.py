@@ -146,6 +146,16 @@ def add_tables():
             t=examples.weights(6, 40),
         )
     form(
+        "attend, a table of near keys, branches",
+        {"t": "tensor<?xf32>"},
+        "    %zero = arith.constant 0 : index\n    %far = arith.constant -1.0 : f32\n"
+        "    %size = tensor.dim %t, %zero : tensor<?xf32>\n    %d = arith.subi %p, %n : i32\n"
+        "    %i = arith.index_cast %d : i32 to index\n    %near = arith.cmpi slt, %i, %size : index\n"
+        "    %bias = scf.if %near -> f32 {\n      %e = tensor.extract %t[%i] : tensor<?xf32>\n      scf.yield %e : f32\n"
+        "    } else {\n      scf.yield %far : f32\n    }\n    %y = arith.addf %x, %bias : f32\n",
+        t=examples.weights(9),
+    )
+    form(
         "attend, documents by a table of integers",
         {"t": "tensor<?xi32>"},
         "    %i = arith.index_cast %p : i32 to index\n    %j = arith.index_cast %n : i32 to index\n"

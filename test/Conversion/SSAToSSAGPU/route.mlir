@@ -130,13 +130,11 @@ func.func @region(%q: !q, %k: !q, %bias: tensor<4xf32>) -> !s {
 !q = tensor<?x4x?x64xf16>
 !s = tensor<?x4x?x?xf32>
 
-func.func @no_meaning(%q: !q, %k: !q, %t: tensor<?xf32>) -> !s {
+func.func @no_meaning(%q: !q, %k: !q, %i: index) -> !s {
   %s = ssa.route %q, %k score (%x, %w, %b, %h, %p, %j) {
-    %zero = arith.constant 0 : index
-    // expected-error @+1 {{'tensor.dim' op has no meaning for kernels yet: score regions may use 'tensor.extract' and scalar ops of 'arith' and 'math'}}
-    %n = tensor.dim %t, %zero : tensor<?xf32>
-    %i = arith.index_cast %n : index to i32
-    %f = arith.sitofp %i : i32 to f32
+    // expected-error @+1 {{'index.casts' op has no meaning for kernels yet: score regions may use 'tensor.extract', 'tensor.dim' of a constant, 'scf.if' and scalar ops of 'arith' and 'math'}}
+    %n = index.casts %i : index to i32
+    %f = arith.sitofp %n : i32 to f32
     %y = arith.addf %x, %f : f32
     ssa.yield %y : f32
   } : !q, !q -> !s

@@ -52,3 +52,38 @@ func.func @distances(%q: !q, %k: !kv, %v: !kv, %t: tensor<?xbf16>) -> !q {
   } : !q, !kv, !kv -> !q, !l
   return %o : !q
 }
+
+// -----
+
+!q = tensor<?x4x?x64xbf16>
+!kv = tensor<?x2x?x64xbf16>
+!l = tensor<?x4x?xf32>
+
+// A branch becomes a choice, and what only one side looks up need not be there for the other.
+// CHECK: gpu.func @ssa_sparse_attend({{.*}}%[[TABLE:.*]]: memref<?xf32, strided<[1], offset: ?>>, %{{.*}}: index)
+// CHECK: %[[SIZE:.*]] = memref.dim %[[TABLE]]
+// CHECK: %[[NEAR:.*]] = arith.cmpi slt, %{{.*}} : tensor<[[SHAPE:.*]]xindex, #ssa_gpu.accumulator>
+// CHECK: %[[MADE:.*]]:2 = ssa_gpu.map
+// CHECK: %[[FAR:.*]] = arith.xori %[[NEAR]]
+// CHECK: %[[GOOD:.*]] = arith.ori %[[FAR]], %[[MADE]]#1
+// CHECK: arith.select %[[NEAR]], %[[MADE]]#0
+// CHECK: arith.select %[[GOOD]]
+func.func @branch(%q: !q, %k: !kv, %v: !kv, %t: tensor<?xf32>) -> !q {
+  %o, %lse = ssa.sparse_attend %q, %k, %v {mask = #ssa.mask<causal>} score (%x, %b, %h, %p, %n) {
+    %c0 = arith.constant 0 : index
+    %none = arith.constant -1.0 : f32
+    %size = tensor.dim %t, %c0 : tensor<?xf32>
+    %d = arith.subi %p, %n : i32
+    %i = arith.index_cast %d : i32 to index
+    %near = arith.cmpi slt, %i, %size : index
+    %bias = scf.if %near -> f32 {
+      %e = tensor.extract %t[%i] : tensor<?xf32>
+      scf.yield %e : f32
+    } else {
+      scf.yield %none : f32
+    }
+    %y = arith.addf %x, %bias : f32
+    ssa.yield %y : f32
+  } : !q, !kv, !kv -> !q, !l
+  return %o : !q
+}

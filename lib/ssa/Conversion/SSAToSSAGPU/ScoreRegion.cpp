@@ -5,6 +5,7 @@
 #include "ScoreRegion.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
@@ -16,22 +17,32 @@ using namespace mlir::ssa;
 /// The values from outside that ops of the region use and that are no constants, in the order of their use.
 static SmallVector<Value> findCaptured(Region &region) {
   llvm::SetVector<Value> captured;
-  for (Operation &inner : region.getOps())
-    for (Value operand : inner.getOperands())
+  region.walk<WalkOrder::PreOrder>([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
       if (!region.isAncestor(operand.getParentRegion()) && !matchPattern(operand, m_Constant()))
         captured.insert(operand);
+  });
   return captured.takeVector();
 }
 
+static bool hasMeaning(Operation *op) {
+  if (auto dim = dyn_cast<tensor::DimOp>(op))
+    return dim.getConstantIndex().has_value();
+  bool isScalar = isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && op->getNumRegions() == 0;
+  return isScalar || isa<YieldOp, scf::IfOp, scf::YieldOp, tensor::ExtractOp>(op);
+}
+
 FailureOr<SmallVector<Value>> ssa::getScoreCaptures(HostFunction &host, Region &region) {
-  for (Operation &inner : region.getOps()) {
-    bool isScalar = isa<arith::ArithDialect, math::MathDialect>(inner.getDialect()) && inner.getNumRegions() == 0;
-    if (!isScalar && !isa<YieldOp, tensor::ExtractOp>(inner))
-      return inner.emitOpError("has no meaning for kernels yet: score regions may use 'tensor.extract' and scalar ops of 'arith' and 'math'"),
-             failure();
-  }
-  return llvm::map_to_vector(region.empty() ? SmallVector<Value>() : findCaptured(region),
-                             [&](Value v) { return isa<ShapedType>(v.getType()) ? host.getBuffer(v) : host.getScalar(v); });
+  WalkResult result = region.walk([](Operation *inner) {
+    if (hasMeaning(inner))
+      return WalkResult::advance();
+    inner->emitOpError("has no meaning for kernels yet: score regions may use 'tensor.extract', 'tensor.dim' of a constant, 'scf.if' and scalar "
+                       "ops of 'arith' and 'math'");
+    return WalkResult::interrupt();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  return llvm::map_to_vector(findCaptured(region), [&](Value v) { return isa<ShapedType>(v.getType()) ? host.getBuffer(v) : host.getScalar(v); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -109,16 +120,30 @@ public:
   }
 
   Value build() {
-    for (Operation &op : region.front().without_terminator())
-      if (!op.hasTrait<mlir::OpTrait::ConstantLike>())
-        buildOp(op);
+    buildBlock(region.front());
     Value score = getOperand(region.front().getTerminator()->getOperand(0), /*perRow=*/false);
     return exists ? shape.e.select(exists, score, shape.f32(std::numeric_limits<double>::quiet_NaN())) : score;
   }
 
 private:
+  void buildBlock(Block &block) {
+    for (Operation &op : block.without_terminator()) {
+      if (op.hasTrait<mlir::OpTrait::ConstantLike>())
+        continue;
+      if (auto branch = dyn_cast<scf::IfOp>(op))
+        buildIf(branch);
+      else if (auto dim = dyn_cast<tensor::DimOp>(op))
+        mapping.map(dim.getResult(), shape.splat(shape.e.dim(mapping.lookup(dim.getSource()), *dim.getConstantIndex())));
+      else
+        buildOp(op);
+    }
+  }
+
   /// What depends on the row alone is computed once a row.
   bool isPerRow(Value operand) const { return matchPattern(operand, m_Constant()) || shape.getRows(mapping.lookup(operand)); }
+  bool arePerRow(ValueRange operands) const {
+    return shape.isTiled() && !operands.empty() && llvm::all_of(operands, [&](Value v) { return isPerRow(v); });
+  }
 
   Value getOperand(Value operand, bool perRow) {
     Attribute constant;
@@ -131,13 +156,13 @@ private:
   void buildOp(Operation &op) {
     auto extract = dyn_cast<tensor::ExtractOp>(op);
     ValueRange inputs = extract ? ValueRange(extract.getIndices()) : op.getOperands();
-    bool perRow = shape.isTiled() && !inputs.empty() && llvm::all_of(inputs, [&](Value v) { return isPerRow(v); });
+    bool perRow = arePerRow(inputs);
     SmallVector<Value> operands = llvm::map_to_vector(inputs, [&](Value v) { return getOperand(v, perRow); });
     auto finish = [&](Value value) { return perRow ? shape.broadcastRows(value) : value; };
     if (extract) {
       auto [element, isThere] = shape.lookUp(mapping.lookup(extract.getTensor()), operands);
       mapping.map(extract.getResult(), finish(element));
-      exists = exists ? shape.e.both(exists, finish(isThere)) : finish(isThere);
+      require(finish(isThere));
       return;
     }
     SmallVector<Type> types = llvm::map_to_vector(op.getResultTypes(), [&](Type type) { return shape.getType(type, perRow); });
@@ -146,10 +171,42 @@ private:
       mapping.map(result, finish(value));
   }
 
+  /// Both branches are computed: one has no effects, and what it looks up is only read where it is there.
+  void buildIf(scf::IfOp op) {
+    Value condition = getOperand(op.getCondition(), /*perRow=*/false), outer = taken;
+    auto buildBranch = [&](Block *block, Value isTaken) {
+      taken = outer ? shape.e.both(outer, isTaken) : isTaken;
+      if (block)
+        buildBlock(*block);
+    };
+    buildBranch(op.thenBlock(), condition);
+    buildBranch(op.elseBlock(), negate(condition));
+    taken = outer;
+    for (OpResult result : op->getResults()) {
+      Value yes = op.thenYield().getOperand(result.getResultNumber()), no = op.elseYield().getOperand(result.getResultNumber());
+      bool perRow = arePerRow({op.getCondition(), yes, no});
+      Value chosen = shape.e.select(getOperand(op.getCondition(), perRow), getOperand(yes, perRow), getOperand(no, perRow));
+      mapping.map(result, perRow ? shape.broadcastRows(chosen) : chosen);
+    }
+  }
+
+  Value negate(Value bits) {
+    Builder &b = shape.e.builder;
+    return shape.e.bitXor(bits, shape.constant(b.getI1Type(), b.getBoolAttr(true)));
+  }
+
+  /// Something was looked up, where this is reached.
+  void require(Value isThere) {
+    if (taken)
+      isThere = shape.e.either(negate(taken), isThere);
+    exists = exists ? shape.e.both(exists, isThere) : isThere;
+  }
+
   const ScoreShape &shape;
   Region &region;
   IRMapping mapping;
   Value exists; // all that was looked up; null if nothing was
+  Value taken;  // the branch that is being built; null outside of branches
 };
 
 } // namespace
