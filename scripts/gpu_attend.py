@@ -146,6 +146,14 @@ def add_tables():
             t=examples.weights(6, 40),
         )
     form(
+        "attend, constant slopes",
+        {},
+        "    %i = arith.index_cast %h : i32 to index\n"
+        "    %t = arith.constant dense<[0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015625]> : tensor<6xf32>\n"
+        "    %e = tensor.extract %t[%i] : tensor<6xf32>\n    %d = arith.subi %n, %p : i32\n"
+        "    %f = arith.sitofp %d : i32 to f32\n    %z = arith.mulf %e, %f : f32\n    %y = arith.addf %x, %z : f32\n",
+    )
+    form(
         "attend, a table of near keys, branches",
         {"t": "tensor<?xf32>"},
         "    %zero = arith.constant 0 : index\n    %far = arith.constant -1.0 : f32\n"
@@ -187,6 +195,13 @@ def add_route_tables():
         )
 
 
+def add_heads():
+    """Key heads and selection heads of which neither divides the other."""
+    attend("attend at 6 lists for 4 key heads", 12, 4, [(6, 5, 32, 1, False)])
+    attend("attend at 3 lists for 2 key heads, 64 queries", 6, 2, [(3, 4, 64, 64, False)], d=128)
+    attend("attend at 2 lists for 3 key heads, f32", 6, 3, [(2, 5, 32, 1, False)], elem="f32")
+
+
 def add_cuda_cores():
     """f32, mixed types and odd head dims, of which nothing may be rounded before it is multiplied."""
     attend("attend f32, group 2", 4, 2, elem="f32", d=128)
@@ -204,6 +219,7 @@ def add_cuda_cores():
 
 
 add_several_selections()
+add_heads()
 add_cuda_cores()
 add_gathered()
 add_tables()

@@ -457,6 +457,27 @@ return %z : {x}""",
     )
 
 
+def add_constants():
+    """A tensor of numbers that stands in the pattern, added to every row."""
+    x = "tensor<?x2x?x3xf32>"
+    op(
+        "glue: a constant tensor",
+        f"""  %c = arith.constant dense<[[1.5, 2.0, -3.0], [0.5, 8.0, 13.0]]> : tensor<2x3xf32>
+  %y = linalg.generic {{indexing_maps = [affine_map<(b, h, m, d) -> (h, d)>, affine_map<(b, h, m, d) -> (b, h, m, d)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}} ins(%c : tensor<2x3xf32>) outs(%x : {x}) {{
+  ^bb0(%in: f32, %out: f32):
+    %s = arith.addf %in, %out : f32
+    linalg.yield %s : f32
+  }} -> {x}
+return %y : {x}""",
+        "scores",
+        "",
+        f"x:{x}",
+        x=queries(2, 3, "f32"),
+        sizes=SMALL,
+    )
+
+
 add_route_forms()
 add_project_forms()
 add_pool_forms()
@@ -467,3 +488,4 @@ add_topk_forms()
 add_views()
 add_reductions()
 add_copies()
+add_constants()

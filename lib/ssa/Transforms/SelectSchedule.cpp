@@ -6,6 +6,7 @@
 #include "ssa/IR/SSA.h"
 #include "ssa/Transforms/Passes.h"
 #include <algorithm>
+#include <numeric>
 
 namespace mlir::ssa {
 #define GEN_PASS_DEF_SSASELECTSCHEDULEPASS
@@ -22,7 +23,7 @@ static std::optional<int64_t> getRowsPerList(SparseAttendOp op) {
   auto selection = cast<SelectionType>(op.getSelections().front().getType());
   if (selection.getDimSize(2) == 1)
     return std::nullopt;
-  int64_t cells = std::max(op.getKey().getType().getDimSize(1), selection.getHeads());
+  int64_t cells = std::lcm(op.getKey().getType().getDimSize(1), selection.getHeads());
   return selection.getQueryBlock() * (op.getQuery().getType().getDimSize(1) / cells);
 }
 

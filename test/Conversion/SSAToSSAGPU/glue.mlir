@@ -153,3 +153,14 @@ func.func @values(%v: f32, %n: index) -> (tensor<4x3xf32>, tensor<?x3xf32>, tens
   } : tensor<?x3xi32>
   return %a, %b, %c : tensor<4x3xf32>, tensor<?x3xf32>, tensor<?x3xi32>
 }
+
+// -----
+
+// CHECK: gpu.func @ssa_constant(
+// CHECK: %[[ALL:.*]] = arith.constant dense<[1, 2, 3, 5, 8, 13]> : vector<6xi32>
+// CHECK: vector.extract %[[ALL]][%{{.*}}]
+// CHECK-LABEL: func.func @numbers
+func.func @numbers() -> tensor<2x3xi32> {
+  %y = arith.constant dense<[[1, 2, 3], [5, 8, 13]]> : tensor<2x3xi32>
+  return %y : tensor<2x3xi32>
+}

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -236,13 +237,27 @@ static LogicalResult convertSplat(HostFunction &host, tensor::SplatOp op) {
   return success();
 }
 
+/// Tables of a few numbers; larger ones are arguments.
 static LogicalResult convertConstant(HostFunction &host, arith::ConstantOp op) {
+  constexpr int64_t maxElements = 1024;
   auto elements = dyn_cast<DenseElementsAttr>(op.getValue());
-  if (!elements || !elements.isSplat())
-    return op.emitOpError("cannot be launched: a constant tensor must have one value for all elements");
-  SmallVector<OpFoldResult> sizes = getAsIndexOpFoldResult(op.getContext(), elements.getType().getShape());
-  makeElements(host, op, sizes, {}, Captures(host), [&](ElementKernel &k, ArrayRef<Value>, IRMapping &) {
-    return arith::ConstantOp::create(k.builder, k.loc, elements.getSplatValue<TypedAttr>()).getResult();
+  if (!elements)
+    return op.emitOpError("cannot be launched: a constant tensor must be dense");
+  int64_t count = elements.getNumElements();
+  if (!elements.isSplat() && count > maxElements)
+    return op.emitOpError("cannot be launched: a constant tensor may have ")
+           << maxElements << " elements, unless all are the same, but this has " << count << "; pass it as an argument";
+  ArrayRef<int64_t> shape = elements.getType().getShape();
+  SmallVector<OpFoldResult> sizes = getAsIndexOpFoldResult(op.getContext(), shape);
+  makeElements(host, op, sizes, {}, Captures(host), [&](ElementKernel &k, ArrayRef<Value> indices, IRMapping &) -> Value {
+    if (elements.isSplat())
+      return arith::ConstantOp::create(k.builder, k.loc, elements.getSplatValue<TypedAttr>());
+    Value place = k.index(0);
+    for (auto [index, size] : llvm::zip_equal(indices, shape))
+      place = k.add(k.mul(place, k.index(size)), index);
+    auto type = VectorType::get({count}, elements.getElementType());
+    Value all = arith::ConstantOp::create(k.builder, k.loc, elements.reshape(type));
+    return vector::ExtractOp::create(k.builder, k.loc, all, place);
   });
   return success();
 }

@@ -14,12 +14,14 @@
 using namespace mlir;
 using namespace mlir::ssa;
 
-/// The values from outside that ops of the region use and that are no constants, in the order of their use.
+static bool isConstantScalar(Value v) { return !isa<ShapedType>(v.getType()) && matchPattern(v, m_Constant()); }
+
+/// The values from outside that ops of the region use and that are no constant scalars, in the order of their use.
 static SmallVector<Value> findCaptured(Region &region) {
   llvm::SetVector<Value> captured;
   region.walk<WalkOrder::PreOrder>([&](Operation *inner) {
     for (Value operand : inner->getOperands())
-      if (!region.isAncestor(operand.getParentRegion()) && !matchPattern(operand, m_Constant()))
+      if (!region.isAncestor(operand.getParentRegion()) && !isConstantScalar(operand))
         captured.insert(operand);
   });
   return captured.takeVector();
@@ -28,8 +30,9 @@ static SmallVector<Value> findCaptured(Region &region) {
 static bool hasMeaning(Operation *op) {
   if (auto dim = dyn_cast<tensor::DimOp>(op))
     return dim.getConstantIndex().has_value();
-  bool isScalar = isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && op->getNumRegions() == 0;
-  return isScalar || isa<YieldOp, scf::IfOp, scf::YieldOp, tensor::ExtractOp>(op);
+  bool isScalar = llvm::none_of(op->getResultTypes(), [](Type type) { return isa<ShapedType>(type); });
+  bool isComputed = isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && op->getNumRegions() == 0 && isScalar;
+  return isComputed || isa<YieldOp, scf::IfOp, scf::YieldOp, tensor::ExtractOp>(op);
 }
 
 FailureOr<SmallVector<Value>> ssa::getScoreCaptures(HostFunction &host, Region &region) {
@@ -140,7 +143,7 @@ private:
   }
 
   /// What depends on the row alone is computed once a row.
-  bool isPerRow(Value operand) const { return matchPattern(operand, m_Constant()) || shape.getRows(mapping.lookup(operand)); }
+  bool isPerRow(Value operand) const { return isConstantScalar(operand) || shape.getRows(mapping.lookup(operand)); }
   bool arePerRow(ValueRange operands) const {
     return shape.isTiled() && !operands.empty() && llvm::all_of(operands, [&](Value v) { return isPerRow(v); });
   }
