@@ -6,6 +6,7 @@
 #include "AttendKernel.h"
 #include "ssa/Conversion/Passes.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <limits>
 #include <numeric>
 
 using namespace mlir;
