@@ -28,6 +28,7 @@ def SSAGPU_Dialect : Dialect {
     | `tensor<MxNxT, #ssa_gpu.accumulator>` | result of a matrix product | `N/2` values (`N/2/G` with `<groups = G>`): of rows `l/4` and `l/4 + 8` of its warp's 16 rows, columns `8j + 2*(l%4)` and the next |
     | `tensor<MxT, #ssa_gpu.rows>` | one value per row of an accumulator | 2 values |
     | `tensor<MxKxT, #ssa_gpu.operand>` | left operand of a matrix product | `K/2` values |
+    | `tensor<Rxi64, #ssa_gpu.places<P>>` | where rows of `P` pieces lie that are to be copied | those that its lane finds for the warp |
 
     `M` is 16 times the number of warps of the block, role or group; lane `l` of a warp. A tile in shared memory is a `!ssa_gpu.shared`: rows of 128 bytes, a panel of
     64 columns of 16 bits after another, the 16-byte pieces of row `r` exchanged by `r % 8` (the hardware's 128-byte swizzle).
@@ -52,6 +53,13 @@ def SSAGPU_AccumulatorAttr : SSAGPU_Attr<"Accumulator", "accumulator"> {
 }
 def SSAGPU_RowsAttr : SSAGPU_Attr<"Rows", "rows"> { let summary = "layout of one value per row of an accumulator"; }
 def SSAGPU_OperandAttr : SSAGPU_Attr<"Operand", "operand"> { let summary = "layout of the left operand of a matrix product"; }
+
+def SSAGPU_PlacesAttr : SSAGPU_Attr<"Places", "places"> {
+  let summary = "layout of the places of rows that are to be copied";
+  let description = "Each is with a lane of the warp that copies the row, in an order that suits rows of so many `pieces`.";
+  let parameters = (ins "int64_t":$pieces);
+  let assemblyFormat = "`<` $pieces `>`";
+}
 
 def SSAGPU_SharedType : TypeDef<SSAGPU_Dialect, "Shared"> {
   let mnemonic = "shared";
@@ -90,6 +98,8 @@ def SSAGPU_PipeType : TypeDef<SSAGPU_Dialect, "Pipe"> {
 def SSAGPU_Accumulator : Type<CPred<"::mlir::ssa_gpu::hasLayout<::mlir::ssa_gpu::AccumulatorAttr>($_self)">, "accumulator tile", "::mlir::RankedTensorType">;
 def SSAGPU_RowVector : Type<CPred<"::mlir::ssa_gpu::hasLayout<::mlir::ssa_gpu::RowsAttr>($_self)">, "row tile", "::mlir::RankedTensorType">;
 def SSAGPU_Operand : Type<CPred<"::mlir::ssa_gpu::hasLayout<::mlir::ssa_gpu::OperandAttr>($_self)">, "operand tile", "::mlir::RankedTensorType">;
+
+def SSAGPU_Places : Type<CPred<"::mlir::ssa_gpu::hasLayout<::mlir::ssa_gpu::PlacesAttr>($_self)">, "places of rows", "::mlir::RankedTensorType">;
 
 class SSAGPU_Enum<string name, string about, list<I32EnumAttrCase> cases> : I32EnumAttr<name, about, cases> {
   let cppNamespace = "::mlir::ssa_gpu";
@@ -152,15 +162,24 @@ def SSAGPU_ColumnsOp : SSAGPU_Op<"columns", [Pure]> {
   let hasVerifier = 1;
 }
 
-def SSAGPU_CopyRowsOp : SSAGPU_RegionOp<"copy_rows", []> {
+def SSAGPU_FindRowsOp : SSAGPU_RegionOp<"find_rows", [RecursiveMemoryEffects]> {
+  let summary = "find the places of rows";
+  let description = [{
+    For every row `r` of a tile the region yields where the row begins in a buffer, in elements from its start, and whether it is to be read.
+  }];
+  let results = (outs SSAGPU_Places:$places);
+  let assemblyFormat = "$body attr-dict `:` type($places)";
+}
+
+def SSAGPU_CopyRowsOp : SSAGPU_Op<"copy_rows", []> {
   let summary = "gather rows of a buffer into a tile, asynchronously";
   let description = [{
-    For every row `r` of the tile the region yields where the row begins in `source`, in elements from its start, and whether it is to
-    be read; other rows, and columns past `columns`, become 0. `width` elements are copied at a time. Done when
-    `wait_copies` has seen the group that `commit_copies` closed.
+    Rows that are not to be read, and columns past `columns`, become 0. `width` elements are copied at a time: rows of the tile have so many
+    pieces. Done when `wait_copies` has seen the group that `commit_copies` closed.
   }];
-  let arguments = (ins AnyMemRef:$source, SSAGPU_SharedType:$tile, I64Attr:$columns, I64Attr:$width);
-  let assemblyFormat = "$source `to` $tile $body attr-dict `:` type($source) `,` type($tile)";
+  let arguments = (ins AnyMemRef:$source, SSAGPU_Places:$places, SSAGPU_SharedType:$tile, I64Attr:$columns, I64Attr:$width);
+  let assemblyFormat = "$source `at` $places `to` $tile attr-dict `:` type($source) `,` type($places) `,` type($tile)";
+  let hasVerifier = 1;
 }
 
 def SSAGPU_CopyBlockOp : SSAGPU_Op<"copy_block", []> {
@@ -172,14 +191,15 @@ def SSAGPU_CopyBlockOp : SSAGPU_Op<"copy_block", []> {
   let assemblyFormat = "$source `[` $begin `]` `stride` $stride `to` $tile attr-dict `:` type($source) `,` type($tile)";
 }
 
-def SSAGPU_ConvertRowsOp : SSAGPU_RegionOp<"convert_rows", []> {
+def SSAGPU_ConvertRowsOp : SSAGPU_Op<"convert_rows", []> {
   let summary = "gather rows of a buffer into a tile through registers, converted to the tile's element type";
   let description = [{
     As `copy_rows`, but done when the op is, for this thread; others see it after a `barrier` or `wait_copies`. The source has elements
     of 8 bits, each of which is exact in the tile's type.
   }];
-  let arguments = (ins AnyMemRef:$source, SSAGPU_SharedType:$tile, I64Attr:$columns, I64Attr:$width);
-  let assemblyFormat = "$source `to` $tile $body attr-dict `:` type($source) `,` type($tile)";
+  let arguments = (ins AnyMemRef:$source, SSAGPU_Places:$places, SSAGPU_SharedType:$tile, I64Attr:$columns, I64Attr:$width);
+  let assemblyFormat = "$source `at` $places `to` $tile attr-dict `:` type($source) `,` type($places) `,` type($tile)";
+  let hasVerifier = 1;
 }
 
 def SSAGPU_OrderOp : SSAGPU_Op<"order"> {

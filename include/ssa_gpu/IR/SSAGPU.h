@@ -34,7 +34,7 @@ bool hasLayout(Type type) {
 
 /// True if `type` is a tile in registers.
 inline bool isTile(Type type) {
-  return hasLayout<AccumulatorAttr>(type) || hasLayout<RowsAttr>(type) || hasLayout<OperandAttr>(type);
+  return hasLayout<AccumulatorAttr>(type) || hasLayout<RowsAttr>(type) || hasLayout<OperandAttr>(type) || hasLayout<PlacesAttr>(type);
 }
 
 /// The groups of warps over which the columns of a tile are spread.

@@ -40,7 +40,10 @@ int64_t ScheduleAttr::getGroups(SparseAttendOp op) const {
   return getValueDim(op) <= 256 ? 1 : ceilDiv(getValueDim(op), most);
 }
 
-int64_t ScheduleAttr::getQuerySlots(SparseAttendOp op) const { return hasRoles() && getDim(op) <= 128 ? 2 : 1; }
+int64_t ScheduleAttr::getQuerySlots(SparseAttendOp op) const {
+  // A long ring of keys takes the room of a second tile.
+  return hasRoles() && getDim(op) <= 128 && getStages() * getTileKeys() <= 256 ? 2 : 1;
+}
 
 int64_t ScheduleAttr::getThreads(SparseAttendOp op) const {
   return 2 * getTileRows() * getGroups(op) + (hasRoles() ? numProducers : 0);

@@ -47,6 +47,8 @@ int64_t ssa_gpu::getGroups(RankedTensorType tile) {
 }
 
 int64_t ssa_gpu::getValuesPerThread(RankedTensorType tile) {
+  if (hasLayout<PlacesAttr>(tile)) // one lane or more for 16 rows, of all warps in the worst case
+    return (tile.getDimSize(0) + 15) / 16;
   return hasLayout<RowsAttr>(tile) ? 2 : tile.getDimSize(1) / 2 / getGroups(tile);
 }
 
@@ -199,12 +201,23 @@ LogicalResult SpreadOp::verify() {
   return success();
 }
 
+template <typename Op>
+static LogicalResult verifyPlaces(Op op) {
+  RankedTensorType places = op.getPlaces().getType();
+  SharedType tile = op.getTile().getType();
+  int64_t pieces = cast<PlacesAttr>(places.getEncoding()).getPieces(), width = op.getWidth();
+  if (!tile.isTile() || tile.isRing() || places.getDimSize(0) != tile.getShape()[0] || width * pieces != tile.getShape()[1])
+    return op.emitOpError() << "expected places of the rows of " << tile << ", of " << width << " elements a piece, but got " << places;
+  return success();
+}
+
 LogicalResult ConvertRowsOp::verify() {
   if (cast<MemRefType>(getSource().getType()).getElementTypeBitWidth() != 8)
     return emitOpError() << "expected elements of 8 bits, but got " << getSource().getType();
-  return verifyBody(*this, placeTypes(*this));
+  return verifyPlaces(*this);
 }
-LogicalResult CopyRowsOp::verify() { return verifyBody(*this, placeTypes(*this)); }
+LogicalResult CopyRowsOp::verify() { return verifyPlaces(*this); }
+LogicalResult FindRowsOp::verify() { return verifyBody(*this, placeTypes(*this)); }
 LogicalResult StoreRowsOp::verify() {
   int64_t width = getWidth(), columns = getColumns();
   if (!llvm::is_contained({1, 2, 8}, width) || columns % width != 0)

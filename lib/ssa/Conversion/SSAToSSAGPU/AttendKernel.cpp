@@ -121,30 +121,43 @@ void AttendKernel::loadQueries(const Item &item, Value tile) {
   t.copyRows(queryView.buffer, tile, plan.dim, plan.width, [&](Value row) { return placeOf(item, queryView, row); });
 }
 
-void AttendKernel::loadNumbers(const KeySlots &slots, Value step, Value stage) {
+void AttendKernel::loadNumbers(const KeySlots &slots, Value step, const Lookup &found, Value stage) {
   Value first = k.mul(step, k.i32(plan.tileKeys));
   t.fill(t.slot(numberRing, stage), [&](Value entry) {
-    if (!slots.isContiguous())
-      return slots.getNumber(k, k.add(first, entry));
-    KeySlots::Step neighbours = slots.getStep(k, step);
-    return k.select(k.eq(entry, k.i32(0)), neighbours.base, neighbours.count);
+    return slots.isContiguous() ? k.select(k.eq(entry, k.i32(0)), found[0], found[1]) : slots.getNumber(k, k.add(first, entry));
   });
 }
 
-void AttendKernel::loadRows(const Item &item, const KeySlots &slots, Value step, const BufferView &view, Value tile, int64_t columns) {
+Value AttendKernel::getRowsBegin(const Item &item, const KeySlots &slots, const BufferView &view) {
   Value head = k.div(item.cell, k.index(plan.cells / cast<MemRefType>(view.buffer.getType()).getDimSize(1)));
-  Value begin = op.isGathered() ? view.getBegin(k, {item.batch, head, slots.listRow}) : view.getBegin(k, {item.batch, head});
+  return op.isGathered() ? view.getBegin(k, {item.batch, head, slots.listRow}) : view.getBegin(k, {item.batch, head});
+}
+
+AttendKernel::Lookup AttendKernel::lookUp(const Item &item, const KeySlots &slots, Value step) {
+  if (slots.isContiguous()) {
+    KeySlots::Step neighbours = slots.getStep(k, step);
+    return {neighbours.base, neighbours.count};
+  }
   Value first = k.mul(step, k.i32(plan.tileKeys));
-  if (!slots.isContiguous()) {
-    t.copyRows(view.buffer, tile, columns, plan.width, [&](Value row) -> RowPlace {
+  auto find = [&](const BufferView &view, Value ring) {
+    Value begin = getRowsBegin(item, slots, view);
+    return t.findRows(cast<ssa_gpu::SharedType>(t.slot(ring, k.i32(0)).getType()), plan.width, [&](Value row) -> RowPlace {
       Value number = slots.getNumber(k, k.add(first, row));
       Value place = op.isGathered() ? view.advance(k, begin, 3, k.toIndex(k.add(first, row))) : view.advance(k, begin, 2, k.toIndex(number));
       return {place, slots.isInSight(k, number)};
     });
-    return;
-  }
-  KeySlots::Step neighbours = slots.getStep(k, step);
-  begin = view.advance(k, begin, 2, k.toIndex(neighbours.base));
+  };
+  Lookup found = {find(keyView, keyRing)};
+  if (!plan.valuesAreKeys)
+    found.push_back(find(valueView, valueRing));
+  return found;
+}
+
+void AttendKernel::loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const BufferView &view, Value tile, int64_t columns) {
+  if (!slots.isContiguous())
+    return t.copyRows(view.buffer, &view == &keyView ? found.front() : found.back(), tile, columns, plan.width);
+  KeySlots::Step neighbours{found[0], found[1]};
+  Value begin = view.advance(k, getRowsBegin(item, slots, view), 2, k.toIndex(neighbours.base));
   k.ifThenElse(slots.isAllInSight(k, neighbours), [&] { t.copyBlock(view.buffer, begin, view.strides[2], tile, columns, plan.width); }, [&] {
     t.copyRows(view.buffer, tile, columns, plan.width, [&](Value row) -> RowPlace {
       Value number = slots.getNumber(k, neighbours, row);
@@ -258,10 +271,11 @@ void AttendKernel::buildWithoutRoles(Value total) {
     auto loadStep = [&](Value step) {
       k.ifThen(k.lt(step, slots.steps), [&] {
         Value stage = k.rem(step, k.i32(plan.stages));
-        loadNumbers(slots, step, stage);
-        loadRows(item, slots, step, keyView, t.slot(keyRing, stage), plan.dim);
+        Lookup found = lookUp(item, slots, step);
+        loadRows(item, slots, found, keyView, t.slot(keyRing, stage), plan.dim);
         if (!plan.valuesAreKeys)
-          loadRows(item, slots, step, valueView, t.slot(valueRing, stage), plan.valueDim);
+          loadRows(item, slots, found, valueView, t.slot(valueRing, stage), plan.valueDim);
+        loadNumbers(slots, step, found, stage);
       });
       t.commitCopies();
     };
@@ -322,19 +336,24 @@ void AttendKernel::produce(Value total) {
     t.fill(t.slot(stepsRing, querySlot), [&](Value) { return slots.steps; });
     loadQueries(item, t.slot(queryRing, querySlot));
     t.publish(queryPipe, tickets[0]);
-    Value ticket = k.loop(k.i32(0), slots.steps, k.i32(1), tickets[1], [&](Value step, ValueRange carried) -> SmallVector<Value> {
-      Value ticket = carried[0], stage = slotOf(ticket, plan.stages);
+    // What is to be copied next is looked up before there is room for it.
+    Lookup carried = lookUp(item, slots, k.i32(0));
+    carried.push_back(tickets[1]);
+    Value ticket = k.loop(k.i32(0), slots.steps, k.i32(1), carried, [&](Value step, ValueRange carried) -> SmallVector<Value> {
+      Lookup found(carried.drop_back()), next = lookUp(item, slots, k.add(step, k.i32(1)));
+      Value ticket = carried.back(), stage = slotOf(ticket, plan.stages);
       t.acquire(keyPipe, ticket);
-      loadNumbers(slots, step, stage);
-      loadRows(item, slots, step, keyView, t.slot(keyRing, stage), plan.dim);
+      loadRows(item, slots, found, keyView, t.slot(keyRing, stage), plan.dim);
+      loadNumbers(slots, step, found, stage);
       t.publish(keyPipe, ticket);
       if (!plan.valuesAreKeys) {
         t.acquire(valuePipe, ticket);
-        loadRows(item, slots, step, valueView, t.slot(valueRing, stage), plan.valueDim);
+        loadRows(item, slots, found, valueView, t.slot(valueRing, stage), plan.valueDim);
         t.publish(valuePipe, ticket);
       }
-      return {next(ticket, plan.stages)};
-    }).front();
+      next.push_back(this->next(ticket, plan.stages));
+      return next;
+    }).back();
     return {next(tickets[0], plan.querySlots), ticket};
   });
 }

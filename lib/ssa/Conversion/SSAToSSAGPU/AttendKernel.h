@@ -88,9 +88,13 @@ private:
   void consume(Value total);
 
   void loadQueries(const Item &item, Value tile);
+  /// What is to be copied in a step: the first number and how many there are, or the places of the rows of keys and values.
+  using Lookup = SmallVector<Value>;
+  Lookup lookUp(const Item &item, const KeySlots &slots, Value step);
   /// The numbers of a step, for the mask: those of all its slots, or the first one and how many there are.
-  void loadNumbers(const KeySlots &slots, Value step, Value stage);
-  void loadRows(const Item &item, const KeySlots &slots, Value step, const BufferView &view, Value tile, int64_t columns);
+  void loadNumbers(const KeySlots &slots, Value step, const Lookup &found, Value stage);
+  void loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const BufferView &view, Value tile, int64_t columns);
+  Value getRowsBegin(const Item &item, const KeySlots &slots, const BufferView &view);
   ScoreTiles getScores(const Item &item, const KeySlots &slots);
   State getInitialState();
   /// One step; the hooks stand before and after what reads keys with their numbers, and values.

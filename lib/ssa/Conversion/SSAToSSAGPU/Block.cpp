@@ -33,10 +33,6 @@ void BlockKernel::warpBarrier() {
                                 ValueRange{i32(allLanes)});
 }
 
-Value BlockKernel::ballot(Value condition) {
-  return callWarp("llvm.nvvm.vote.ballot.sync", {i32(allLanes), condition});
-}
-
 Value BlockKernel::countBelow(Value mask) {
   Value below = sub(shiftLeft(i32(1), lane()), i32(1));
   return popCount(both(mask, below));

@@ -33,8 +33,6 @@ public:
   /// All lanes of the warp do.
   void warpBarrier();
 
-  /// Bit `l` tells whether the condition holds in lane `l`.
-  Value ballot(Value condition);
   /// How many of the lanes below the own one are in `mask`.
   Value countBelow(Value mask);
   /// The value of lane `from`.

@@ -182,6 +182,12 @@ SmallVector<Value> Emitter::ifElse(Value condition, TypeRange types, llvm::funct
   return branch.getResults();
 }
 
+Value Emitter::ballot(Value condition) {
+  return LLVM::CallIntrinsicOp::create(builder, loc, builder.getI32Type(), builder.getStringAttr("llvm.nvvm.vote.ballot.sync"),
+                                       ValueRange{i32(-1), condition})
+      .getResult(0);
+}
+
 //===----------------------------------------------------------------------===//
 // KernelBuilder
 //===----------------------------------------------------------------------===//

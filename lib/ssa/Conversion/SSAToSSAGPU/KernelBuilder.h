@@ -94,6 +94,8 @@ public:
   /// `while (condition(carried)) carried = body(carried);`
   SmallVector<Value> loopWhile(ValueRange inits, llvm::function_ref<Value(ValueRange carried)> condition,
                                llvm::function_ref<SmallVector<Value>(ValueRange carried)> body);
+  /// A bit for every lane of the warp where `condition` holds; all lanes are there.
+  Value ballot(Value condition);
   SmallVector<Value> ifElse(Value condition, TypeRange types, llvm::function_ref<SmallVector<Value>()> then,
                             llvm::function_ref<SmallVector<Value>()> otherwise);
 

@@ -125,21 +125,27 @@ Value KeySlots::isBlock(Emitter &e, Value entry) const {
   return e.both(e.ge(entry, e.i32(0)), e.lt(entry, blocks));
 }
 
-/// How many entries stand for blocks that exist and begin in sight: they come first in a sorted list. Every warp counts for itself.
+/// How many entries stand for blocks that exist and begin in sight: they come first in a sorted list. Every warp searches for itself, all lanes
+/// at once.
 Value KeySlots::countEntries(Emitter &e) {
   constexpr int64_t lanes = 32;
   Value lane = e.rem(e.toI32(gpu::ThreadIdOp::create(e.builder, e.loc, gpu::Dimension::x)), e.i32(lanes));
   Value width = e.i32(type.getWidth()), size = e.i32(type.getKeyBlock());
-  SmallVector<Value> counted = e.loop(lane, width, e.i32(lanes), e.i32(0), [&](Value i, ValueRange count) -> SmallVector<Value> {
-    Value entry = loadListEntry(e, lists, listBegin, i), exists = isBlock(e, entry);
+  // How many of the entries at `begin`, `begin + stride`, .. count.
+  auto count = [&](Value begin, int64_t stride) -> Value {
+    Value i = e.add(begin, e.mul(lane, e.i32(stride))), isEntry = e.lt(i, width);
+    Value entry = loadListEntry(e, lists, listBegin, e.select(isEntry, i, e.i32(0))), exists = e.both(isEntry, isBlock(e, entry));
     Value first = e.mul(e.select(exists, entry, e.i32(0)), size);
-    Value counts = e.both(exists, isVisibleFrom(e, first));
-    return {e.select(counts, e.add(count[0], e.i32(1)), count[0])};
-  });
-  Value sum = counted.front();
-  for (int64_t distance = 1; distance < lanes; distance *= 2)
-    sum = e.add(sum, gpu::ShuffleOp::create(e.builder, e.loc, sum, distance, lanes, gpu::ShuffleMode::XOR).getShuffleResult());
-  return sum;
+    return e.popCount(e.ballot(e.both(exists, isVisibleFrom(e, first))));
+  };
+  Value begin = e.i32(0);
+  int64_t left = type.getWidth(); // entries, from `begin` on, among which the first is that does not count
+  while (left > lanes) {
+    int64_t stride = ceilDiv(left, lanes);
+    begin = e.add(begin, e.mul(e.max(e.sub(count(begin, stride), e.i32(1)), e.i32(0)), e.i32(stride)));
+    left = stride;
+  }
+  return e.add(begin, count(begin, 1));
 }
 
 /// False if the last query of the tile stands before the row: then it stands before all later ones too.

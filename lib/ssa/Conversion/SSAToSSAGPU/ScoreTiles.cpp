@@ -80,16 +80,21 @@ SoftmaxStep ScoreTiles::getSoftmaxStep(Value logits, Value max, Value sum, Value
   Reference before = getReference(max), now = getReference(step.max);
   step.rescale = exp2(multiplyAdd(e.fsub(max, now.max), splatRows(factor), e.fsub(now.rest, before.rest)));
   // The difference comes first where it matters: then it is exact, however large the logits are.
+  auto finish = [&](Value exponents) {
+    Value weights = exp2(exponents);
+    return SmallVector<Value>{weights, t.reduce(ssa_gpu::RowReduction::sum, weights)};
+  };
   auto near = [&] {
     Value minus = arith::NegFOp::create(e.builder, e.loc, now.product);
-    return SmallVector<Value>{multiplyAdd(logits, splat(factor), t.broadcast(minus, columns))};
+    return finish(multiplyAdd(logits, splat(factor), t.broadcast(minus, columns)));
   };
   auto far = [&] {
     Value difference = e.fsub(logits, t.broadcast(now.max, columns));
-    return SmallVector<Value>{multiplyAdd(difference, splat(factor), t.broadcast(now.rest, columns))};
+    return finish(multiplyAdd(difference, splat(factor), t.broadcast(now.rest, columns)));
   };
-  step.weights = exp2(e.ifElse(t.warpAll(now.isNear), logits.getType(), near, far).front());
-  step.sum = e.fadd(e.fmul(sum, step.rescale), t.reduce(ssa_gpu::RowReduction::sum, step.weights));
+  SmallVector<Value> made = e.ifElse(t.warpAll(now.isNear), {logits.getType(), sum.getType()}, near, far);
+  step.weights = made[0];
+  step.sum = e.fadd(e.fmul(sum, step.rescale), made[1]);
   return step;
 }
 

@@ -42,20 +42,19 @@ void TileEmitter::buildBody(Region &region, llvm::function_ref<SmallVector<Value
   ssa_gpu::YieldOp::create(builder, loc, body(block->getArgument(0)));
 }
 
-void TileEmitter::copyRows(Value source, Value tile, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value)> place) {
-  auto op = ssa_gpu::CopyRowsOp::create(builder, loc, source, tile, columns, width);
+Value TileEmitter::findRows(ssa_gpu::SharedType tile, int64_t width, llvm::function_ref<RowPlace(Value)> place) {
+  auto layout = ssa_gpu::PlacesAttr::get(builder.getContext(), tile.getShape()[1] / width);
+  auto op = ssa_gpu::FindRowsOp::create(builder, loc, RankedTensorType::get({tile.getShape()[0]}, builder.getI64Type(), layout));
   buildBody(op.getBody(), [&](Value row) {
     RowPlace p = place(row);
     return SmallVector<Value>{p.begin, p.exists};
   });
+  return op;
 }
 
 void TileEmitter::convertRows(Value source, Value tile, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value)> place) {
-  auto op = ssa_gpu::ConvertRowsOp::create(builder, loc, source, tile, columns, width);
-  buildBody(op.getBody(), [&](Value row) {
-    RowPlace p = place(row);
-    return SmallVector<Value>{p.begin, p.exists};
-  });
+  Value places = findRows(cast<ssa_gpu::SharedType>(tile.getType()), width, place);
+  ssa_gpu::ConvertRowsOp::create(builder, loc, source, places, tile, columns, width);
 }
 
 void TileEmitter::order(Value low, Value high) { ssa_gpu::OrderOp::create(builder, loc, low, high); }

@@ -29,7 +29,14 @@ public:
   Value slot(Value ring, Value index);
   /// Columns `first` .. `first`+`columns`-1 of a tile; `first` is a multiple of 64.
   Value columns(Value tile, int64_t first, int64_t columns);
-  void copyRows(Value source, Value tile, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place);
+  /// The places of rows that are to be copied to a tile like this one, in `width` elements a piece.
+  Value findRows(ssa_gpu::SharedType tile, int64_t width, llvm::function_ref<RowPlace(Value row)> place);
+  void copyRows(Value source, Value places, Value tile, int64_t columns, int64_t width) {
+    ssa_gpu::CopyRowsOp::create(builder, loc, source, places, tile, columns, width);
+  }
+  void copyRows(Value source, Value tile, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place) {
+    copyRows(source, findRows(cast<ssa_gpu::SharedType>(tile.getType()), width, place), tile, columns, width);
+  }
   /// The same of rows that follow one another.
   void copyBlock(Value source, Value begin, Value stride, Value tile, int64_t columns, int64_t width) {
     ssa_gpu::CopyBlockOp::create(builder, loc, source, begin, stride, tile, columns, width);

@@ -59,10 +59,9 @@ struct Piece {
 /// rows are those of the next warp, and so on in passes.
 class Copies {
 public:
-  Copies(ThreadEmitter &e, SharedType type, Value tile, int64_t columns, int64_t width, Value source, Type elementType)
-      : e(e), tile(tile), rows(type.getShape()[0]), paddedColumns(type.getShape()[1]), columns(columns), width(width), source(source),
-        elementType(elementType), pieces(paddedColumns / width), rowsOfWarp(std::max<int64_t>(32 / pieces, 1)),
-        rowsOfPass(e.getNumThreads() / 32 * rowsOfWarp), passes((rows + rowsOfPass - 1) / rowsOfPass) {
+  Copies(ThreadEmitter &e, int64_t rows, int64_t pieces)
+      : e(e), rows(rows), pieces(pieces), rowsOfWarp(std::max<int64_t>(32 / pieces, 1)), rowsOfPass(e.getNumThreads() / 32 * rowsOfWarp),
+        passes((rows + rowsOfPass - 1) / rowsOfPass) {
     // Places are cheap to compute and dear to keep: LLVM would compute those of all copies before the loop that this is in, and keep them.
     Value thread = e.computeHere(e.thread());
     lane = e.rem(thread, 32);
@@ -71,19 +70,37 @@ public:
     warpRow = e.mul(e.div(thread, 32), rowsOfWarp);
   }
 
-  /// Rows that lie anywhere. A lane finds the place of one row, for all lanes that copy of it.
-  void gather(llvm::function_ref<SmallVector<Value>(Value row)> place, llvm::function_ref<void(const Piece &)> body) {
-    int64_t passesAtATime = 32 / rowsOfWarp;
-    for (int64_t begin = 0; begin < passes; begin += passesAtATime) {
+  /// What is copied, in `width` elements a piece.
+  void setTile(SharedType type, Value memory, int64_t tileColumns, int64_t tileWidth, Value buffer, Type bufferType) {
+    tile = memory;
+    paddedColumns = type.getShape()[1];
+    columns = tileColumns;
+    width = tileWidth;
+    source = buffer;
+    elementType = bufferType;
+  }
+
+  /// A lane finds the place of one row of a few passes, for all lanes that copy of it; -1 if it is not to be read.
+  SmallVector<Value> find(llvm::function_ref<SmallVector<Value>(Value row)> place) {
+    SmallVector<Value> found;
+    for (int64_t begin = 0; begin < passes; begin += passesAtATime()) {
       Value pass = e.add(e.div(lane, rowsOfWarp), begin);
       SmallVector<Value> own = place(e.add(e.add(e.mul(pass, rowsOfPass), warpRow), e.rem(lane, rowsOfWarp)));
       Value start = arith::IndexCastOp::create(e.builder, e.loc, e.builder.getI64Type(), own[0]);
-      Value exist = NVVM::VoteSyncOp::create(e.builder, e.loc, e.builder.getI32Type(), e.i32(-1), own[1], NVVM::VoteSyncKind::ballot);
-      forEachPass(begin, std::min(passes, begin + passesAtATime), [&](Value pass) {
-        Value owner = e.add(e.mul(sub(pass, begin), rowsOfWarp), subRow);
-        Value bit = arith::ShRUIOp::create(e.builder, e.loc, exist, owner);
-        Value reads = arith::TruncIOp::create(e.builder, e.loc, e.builder.getI1Type(), bit);
-        copyPass(pass, e.readLane(start, owner), reads, body);
+      Value none = arith::ConstantIntOp::create(e.builder, e.loc, e.builder.getI64Type(), -1);
+      found.push_back(arith::SelectOp::create(e.builder, e.loc, own[1], start, none));
+    }
+    return found;
+  }
+
+  /// Rows that lie anywhere.
+  void gather(Value places, llvm::function_ref<void(const Piece &)> body) {
+    for (int64_t begin = 0, i = 0; begin < passes; begin += passesAtATime(), ++i) {
+      Value start = e.extract(places, i);
+      forEachPass(begin, std::min(passes, begin + passesAtATime()), [&](Value pass) {
+        Value own = e.readLane(start, e.add(e.mul(sub(pass, begin), rowsOfWarp), subRow));
+        Value none = arith::ConstantIntOp::create(e.builder, e.loc, e.builder.getI64Type(), 0);
+        copyPass(pass, own, arith::CmpIOp::create(e.builder, e.loc, arith::CmpIPredicate::sge, own, none), body);
       });
     }
   }
@@ -113,6 +130,7 @@ private:
   static constexpr int64_t unrolled = 64;
 
   int64_t chunks() const { return (pieces + 31) / 32; }
+  int64_t passesAtATime() const { return 32 / rowsOfWarp; }
   Value sub(Value a, int64_t b) { return b ? arith::SubIOp::create(e.builder, e.loc, a, e.i32(b)) : a; }
 
   void forEachPass(int64_t begin, int64_t end, llvm::function_ref<void(Value pass)> body) {
@@ -174,26 +192,40 @@ private:
       reads = reads ? arith::AndIOp::create(b, e.loc, reads, isColumn) : isColumn;
     }
     Value at = arith::AddIOp::create(b, e.loc, start, arith::ExtUIOp::create(b, e.loc, b.getI64Type(), column));
-    if (reads) // what is not read forms no address outside of the buffer either
-      at = arith::SelectOp::create(b, e.loc, reads, at, arith::ConstantIntOp::create(b, e.loc, b.getI64Type(), 0));
     Type type = elementType.getIntOrFloatBitWidth() == 8 ? b.getI8Type() : elementType;
     return {LLVM::GEPOp::create(b, e.loc, source.getType(), type, source, LLVM::GEPArg(at)), to, reads};
   }
 
   ThreadEmitter &e;
-  Value tile;
-  int64_t rows, paddedColumns, columns, width;
-  Value source;
-  Type elementType;
-  int64_t pieces, rowsOfWarp, rowsOfPass, passes;
+  int64_t rows, pieces, rowsOfWarp, rowsOfPass, passes;
   Value lane, subRow, firstPiece, warpRow;
+  int64_t paddedColumns = 0, columns = 0, width = 0;
+  Value tile, source;
+  Type elementType;
 };
 
 template <typename Op>
 Copies getCopies(ThreadEmitter &e, Op op, Value tile) {
-  return Copies(e, op.getTile().getType(), tile, op.getColumns(), op.getWidth(), e.globalAddress(op.getSource()),
-                cast<MemRefType>(op.getSource().getType()).getElementType());
+  SharedType type = op.getTile().getType();
+  int64_t width = op.getWidth();
+  Copies copies(e, type.getShape()[0], type.getShape()[1] / width);
+  copies.setTile(type, tile, op.getColumns(), width, e.globalAddress(op.getSource()), cast<MemRefType>(op.getSource().getType()).getElementType());
+  return copies;
 }
+
+struct ConvertFindRows : OpConversionPattern<FindRowsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(FindRowsOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    RankedTensorType type = op.getPlaces().getType();
+    Copies copies(e, type.getDimSize(0), cast<PlacesAttr>(type.getEncoding()).getPieces());
+    SmallVector<Value> places = copies.find([&](Value row) { return e.inlineBody(op.getBody(), row); });
+    places.resize(getValuesPerThread(type), places.back()); // fewer where there are more warps
+    rewriter.replaceOp(op, e.fromElements(places));
+    return success();
+  }
+};
 
 /// Copies pieces of `width` elements of 16 bits.
 auto copyAsynchronously(ThreadEmitter &e, int64_t width) {
@@ -210,7 +242,7 @@ struct ConvertCopyRows : OpConversionPattern<CopyRowsOp> {
 
   LogicalResult matchAndRewrite(CopyRowsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    getCopies(e, op, adaptor.getTile()).gather([&](Value row) { return e.inlineBody(op.getBody(), row); }, copyAsynchronously(e, op.getWidth()));
+    getCopies(e, op, adaptor.getTile()).gather(adaptor.getPlaces(), copyAsynchronously(e, op.getWidth()));
     rewriter.eraseOp(op);
     return success();
   }
@@ -247,7 +279,7 @@ struct ConvertConvertRows : OpConversionPattern<ConvertRowsOp> {
       Value converted = arith::ExtFOp::create(rewriter, e.loc, VectorType::get({width}, wide), values);
       LLVM::StoreOp::create(rewriter, e.loc, converted, piece.to, /*alignment=*/2 * width);
     };
-    getCopies(e, op, adaptor.getTile()).gather([&](Value row) { return e.inlineBody(op.getBody(), row); }, convert);
+    getCopies(e, op, adaptor.getTile()).gather(adaptor.getPlaces(), convert);
     rewriter.eraseOp(op);
     return success();
   }
@@ -353,6 +385,6 @@ struct ConvertWaitCopies : OpConversionPattern<WaitCopiesOp> {
 } // namespace
 
 void ssa_gpu::populateMemoryPatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<ConvertAlloc, ConvertSlot, ConvertColumns, ConvertCopyRows, ConvertCopyBlock, ConvertConvertRows, ConvertOrder, ConvertSpread, ConvertFill,
+  patterns.add<ConvertAlloc, ConvertSlot, ConvertColumns, ConvertFindRows, ConvertCopyRows, ConvertCopyBlock, ConvertConvertRows, ConvertOrder, ConvertSpread, ConvertFill,
                ConvertLoadEntry, ConvertCommitCopies, ConvertWaitCopies>(converter, patterns.getContext());
 }
