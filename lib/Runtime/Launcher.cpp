@@ -258,11 +258,10 @@ Error Program::encode(const ReadyLaunch::Map &map, const TensorMap &parameters, 
 Error Program::launch(const ReadyLaunch &launch, Function function, Stream stream) const {
   const Driver &driver = device.getDriver();
   const DriverFunctions &cuda = driver.functions();
-  // One block of parameters in place of a pointer to each: their number is then checked by the driver.
-  enum { end = 0, bufferPointer = 1, bufferSize = 2 };
-  size_t bytes = launch.parameters.size();
-  void *extra[] = {reinterpret_cast<void *>(bufferPointer), const_cast<uint8_t *>(launch.parameters.data()),
-                   reinterpret_cast<void *>(bufferSize), &bytes, reinterpret_cast<void *>(end)};
+  // Where a tensor map lies in a kernel's parameters only the driver knows: it is aligned in the chip's memory, not to their start.
+  llvm::SmallVector<void *> parameters;
+  for (size_t offset : launch.offsets)
+    parameters.push_back(const_cast<uint8_t *>(launch.parameters.data()) + offset);
   auto [gridX, gridY, gridZ] = launch.grid;
   auto [blockX, blockY, blockZ] = launch.block;
   int result;
@@ -275,10 +274,10 @@ Error Program::launch(const ReadyLaunch &launch, Function function, Stream strea
     cluster.id = clusterDimension;
     std::copy(launch.cluster.begin(), launch.cluster.end(), cluster.value);
     LaunchConfig config = {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, launch.sharedBytes, stream, &cluster, 1};
-    result = cuda.launchKernelEx(&config, function, nullptr, extra);
+    result = cuda.launchKernelEx(&config, function, parameters.data(), nullptr);
   } else {
     result = cuda.launchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, launch.sharedBytes, stream,
-                               nullptr, extra);
+                               parameters.data(), nullptr);
   }
   auto triple = [](const std::array<uint32_t, 3> &t) {
     return std::to_string(t[0]) + "x" + std::to_string(t[1]) + "x" + std::to_string(t[2]);

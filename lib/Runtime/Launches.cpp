@@ -60,17 +60,17 @@ static bool fits(DType dtype, int64_t value) {
   return dtype == DType::I1 ? value == 0 || value == 1 : llvm::isIntN(8 * getByteSize(dtype), value);
 }
 
-static void appendInteger(std::vector<uint8_t> &block, uint64_t value, size_t size) {
+static size_t appendInteger(std::vector<uint8_t> &block, uint64_t value, size_t size) {
   uint8_t bytes[8];
   llvm::support::endian::write64le(bytes, value);
-  append(block, bytes, size, size);
+  return append(block, bytes, size, size);
 }
 
-static void appendFloat(std::vector<uint8_t> &block, double value, DType dtype) {
+static size_t appendFloat(std::vector<uint8_t> &block, double value, DType dtype) {
   uint64_t bits = llvm::bit_cast<uint64_t>(value);
   if (dtype == DType::F32)
     bits = llvm::bit_cast<uint32_t>(float(value));
-  appendInteger(block, bits, getByteSize(dtype));
+  return appendInteger(block, bits, getByteSize(dtype));
 }
 
 Error Call::addParameters(const Launch &launch, uint64_t workspace, ReadyLaunch &ready) const {
@@ -79,25 +79,26 @@ Error Call::addParameters(const Launch &launch, uint64_t workspace, ReadyLaunch 
   for (auto [i, argument] : llvm::enumerate(launch.arguments)) {
     switch (argument.kind) {
     case KernelArgument::Pointer:
-      appendInteger(block, getAddress(argument.number, workspace), 8);
+      ready.offsets.push_back(appendInteger(block, getAddress(argument.number, workspace), 8));
       break;
     case KernelArgument::Integer: {
       int64_t value = *values[argument.number];
       if (!fits(argument.dtype, value))
         return fail("argument " + Twine(i) + " of kernel '" + launch.kernel + "' is " + Twine(value) +
                     ", which does not fit " + getName(argument.dtype));
-      appendInteger(block, value, getByteSize(argument.dtype));
+      ready.offsets.push_back(appendInteger(block, value, getByteSize(argument.dtype)));
       break;
     }
     case KernelArgument::Float:
-      appendFloat(block, argument.constant, argument.dtype);
+      ready.offsets.push_back(appendFloat(block, argument.constant, argument.dtype));
       break;
     case KernelArgument::ScalarFloat:
-      appendFloat(block, arguments[argument.number].floating, argument.dtype);
+      ready.offsets.push_back(appendFloat(block, arguments[argument.number].floating, argument.dtype));
       break;
     case KernelArgument::TensorMap: {
       size_t offset = append(block, nullptr, mapSize, mapAlignment);
       unsigned buffer = plan->tensorMaps[argument.number].buffer;
+      ready.offsets.push_back(offset);
       ready.maps.push_back({offset, argument.number, getArray(buffer, workspace)});
       break;
     }

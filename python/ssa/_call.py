@@ -40,6 +40,7 @@ class ReadyLaunch(NamedTuple):
     cluster: "tuple[int, int, int] | None"
     shared: int
     parameters: bytes
+    offsets: "tuple[int, ...]"  # of each parameter in them
     pointers: "tuple[tuple[int, int, int], ...]"
     floats: "tuple[tuple[int, str, int], ...]"
     maps: "tuple[Map, ...]"
@@ -137,12 +138,14 @@ class _Packing:
         self.kernel, self.fields = launch.kernel, []  # (position, kind, value number)
         self.constants: "list[tuple[int, bytes]]" = []
         self.pointers, self.floats, self.maps = [], [], []
+        offsets = []
         for position, (kind, argument) in enumerate(launch.arguments):
             width, alignment = (
                 (8, 8) if kind == "pointer" else (128, 64) if kind == "tensormap" else (DTYPE_BYTES[kind],) * 2
             )
             padding = -size % alignment
             size += padding
+            offsets.append(size)
             form += f"{padding}x"
             if kind in INTEGERS:
                 self.fields.append((position, kind, argument))
@@ -158,6 +161,7 @@ class _Packing:
             elif kind not in INTEGERS:
                 self.constants.append((size, pack_float(_FORMATS[kind], argument)))
             size += width
+        self.offsets = tuple(offsets)
         self.struct = struct.Struct(form)
         self.numbers = [number for _, _, number in self.fields]
         self.bits = [number for _, kind, number in self.fields if kind == "i1"]
@@ -309,6 +313,7 @@ class Call:
                 launch.cluster,
                 shared,
                 block,
+                packing.offsets,
                 pointers,
                 tuple(packing.floats),
                 maps,

@@ -327,14 +327,14 @@ class Program:
         current."""
         filled = [self.fill(plan, launch, bases, scalars) for launch in launches]
         for launch, function, slot in zip(launches, functions, filled):
-            self.launch_one(launch, function, slot.extra, stream)
+            self.launch_one(launch, function, slot.pointers, stream)
             launch.slots.append(slot)  # the driver has copied it
 
     def fill(self, plan: "_bundle.Plan", launch: ReadyLaunch, bases: "list[int]", scalars: "list") -> "_Slot":
         try:
             slot = launch.slots.pop()
         except IndexError:
-            slot = _Slot(launch.parameters)
+            slot = _Slot(launch.parameters, launch.offsets)
         words = slot.words
         for word, base, distance in launch.pointers:
             pointer = bases[base]
@@ -348,10 +348,10 @@ class Program:
             slot.memory[map_.offset : map_.offset + 128] = self.encode(map_, plan.tensor_maps[map_.number], pointer)
         return slot
 
-    def launch_one(self, launch: ReadyLaunch, function: int, extra: ctypes.Array, stream: int) -> None:
+    def launch_one(self, launch: ReadyLaunch, function: int, parameters: ctypes.Array, stream: int) -> None:
         driver = self.device.driver
         if launch.cluster is None:
-            result = driver.cuLaunchKernel(function, *launch.grid, *launch.block, launch.shared, stream, None, extra)
+            result = driver.cuLaunchKernel(function, *launch.grid, *launch.block, launch.shared, stream, parameters, None)
         else:
             if driver.cuLaunchKernelEx is None:
                 raise DriverError(
@@ -366,7 +366,7 @@ class Program:
                 ctypes.pointer(attribute),
                 1,
             )
-            result = driver.cuLaunchKernelEx(byref(config), function, None, extra)
+            result = driver.cuLaunchKernelEx(byref(config), function, parameters, None)
         if result:
             driver.check(
                 result,
@@ -376,13 +376,13 @@ class Program:
 
 
 class _Slot:
-    """The parameters of one launch, as one block in place of a pointer to each: their number is then checked by the
-    driver."""
+    """The parameters of one launch, and a pointer to each: where a tensor map lies in a kernel's parameters only the
+    driver knows, since it is aligned in the chip's memory, not to their start."""
 
-    __slots__ = ("memory", "words", "size", "extra")
+    __slots__ = ("memory", "words", "pointers")
 
-    def __init__(self, parameters: bytes) -> None:
+    def __init__(self, parameters: bytes, offsets: "tuple[int, ...]") -> None:
         self.memory = memory = bytearray(parameters) + bytes(-len(parameters) % 8 or 8)
         self.words = (c_uint64 * (len(memory) // 8)).from_buffer(memory)
-        self.size = c_uint64(len(parameters))
-        self.extra = (c_void_p * 5)(1, ctypes.addressof(self.words), 2, ctypes.addressof(self.size), None)
+        start = ctypes.addressof(self.words)
+        self.pointers = (c_void_p * len(offsets))(*[start + offset for offset in offsets])

@@ -15,7 +15,7 @@ def ConvertSSAToSSAGPUPass : Pass<"convert-ssa-to-ssa-gpu", "::mlir::ModuleOp"> 
     An op without a kernel is an error that names it.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect", "::mlir::gpu::GPUDialect",
-                           "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::nvgpu::NVGPUDialect",
                            "::mlir::scf::SCFDialect", "::mlir::ssa_gpu::SSAGPUDialect", "::mlir::vector::VectorDialect"];
 }
 

@@ -269,12 +269,12 @@ def SSAGPU_RolesOp : SSAGPU_Op<"roles", [NoRegionArguments, SingleBlockImplicitT
 def SSAGPU_AllocPipeOp : SSAGPU_Op<"alloc_pipe", [MemoryEffects<[MemAlloc]>]> {
   let summary = "the barriers by which two roles hand over the slots of rings";
   let description = [{
-    Slots go round: the `producers` threads of one role `acquire` a slot, write to it and `publish` it; the `consumers` warps of
+    Slots go round: the `producers` warps of one role `acquire` a slot, write to it and `publish` it; the `consumers` warps of
     another role `await` it, read and `release` it. At first all slots are empty. Both sides count with a *ticket* of their own,
     from 0 to twice the number of slots and round again: ticket `t` is slot `t mod slots`. Stands before `roles`.
     `offset`, in bytes, is given by `ssa-gpu-allocate`.
 
-    Example: `%p = ssa_gpu.alloc_pipe {producers = 128 : i64, consumers = 8 : i64} : !ssa_gpu.pipe<2>`
+    Example: `%p = ssa_gpu.alloc_pipe {producers = 4 : i64, consumers = 8 : i64} : !ssa_gpu.pipe<2>`
   }];
   let arguments = (ins I64Attr:$producers, I64Attr:$consumers, OptionalAttr<I64Attr>:$offset);
   let results = (outs SSAGPU_PipeType:$pipe);
@@ -294,13 +294,37 @@ class SSAGPU_PipeOp<string mnemonic> : SSAGPU_Op<mnemonic> {
 def SSAGPU_AcquireOp : SSAGPU_PipeOp<"acquire"> { let summary = "wait until the slot of a ticket is empty"; }
 def SSAGPU_PublishOp : SSAGPU_PipeOp<"publish"> {
   let summary = "say that a slot is full";
-  let description = "It is once all earlier writes of the producers are done, their asynchronous copies among them; nobody waits here.";
+  let description = [{
+    It is once all earlier writes of the producers are done: those of `copy_box` to this slot are waited for by nobody here; other copies have
+    to be finished by `finish_copies`.
+  }];
 }
 def SSAGPU_AwaitOp : SSAGPU_PipeOp<"await"> {
   let summary = "wait until the slot of a ticket is full";
   let description = "Afterwards its content is seen, also by matrix products.";
 }
 def SSAGPU_ReleaseOp : SSAGPU_PipeOp<"release"> { let summary = "say that all earlier reads from a slot are done"; }
+
+def SSAGPU_FinishCopiesOp : SSAGPU_Op<"finish_copies"> {
+  let summary = "wait until at most `pending` groups of this thread's copies are under way";
+  let description = "Others see what was copied after a `publish`, also as operands of matrix products.";
+  let arguments = (ins I64Attr:$pending);
+  let assemblyFormat = "$pending attr-dict";
+}
+
+def SSAGPU_CopyBoxOp : SSAGPU_Op<"copy_box", []> {
+  let summary = "copy a box of a tensor into a slot, by the tensor memory accelerator";
+  let description = [{
+    The box of `map` at `at`, outermost first, is the rows of the tile and 64 columns; it is copied for every panel of the tile, and what is outside
+    of the tensor becomes 0. Part of what makes the slot of `ticket` full.
+
+    Example: `ssa_gpu.copy_box %map[%b, %h, %n] to %tile through %pipe[%ticket] : !map, !ssa_gpu.shared<128x128xbf16>, !ssa_gpu.pipe<2>`
+  }];
+  let arguments = (ins AnyType:$map, Variadic<I32>:$at, SSAGPU_SharedType:$tile, SSAGPU_PipeType:$pipe, I32:$ticket);
+  let assemblyFormat = [{
+    $map `[` $at `]` `to` $tile `through` $pipe `[` $ticket `]` attr-dict `:` type($map) `,` type($tile) `,` type($pipe)
+  }];
+}
 
 //===----------------------------------------------------------------------===//
 // Products and tiles in registers

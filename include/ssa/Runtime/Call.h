@@ -53,8 +53,9 @@ struct ReadyLaunch {
   std::array<uint32_t, 3> grid, block, cluster;
   bool hasCluster = false;
   uint32_t sharedBytes = 0;
-  /// The parameter block of the kernel.
+  /// The parameters of the kernel, and where in this memory each begins.
   std::vector<uint8_t> parameters;
+  llvm::SmallVector<size_t, 0> offsets;
 
   /// A tensor map that goes to `offset` in `parameters`.
   struct Map {

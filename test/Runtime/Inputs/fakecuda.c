@@ -26,6 +26,7 @@ typedef struct {
 typedef struct {
   char name[128];
   int maxDynamic, device;
+  const char *parameters; /* in the PTX, up to a parenthesis */
 } Function;
 
 static const uint64_t memoryStart = 0x7e0000000000, memoryOfDevice = 1ull << 36;
@@ -189,12 +190,14 @@ Result cuModuleUnload(void *module) {
 Result cuModuleGetFunction(void **function, void *module, const char *name) {
   char entry[160];
   snprintf(entry, sizeof(entry), ".entry %s(", name);
-  if (!strstr(((Module *)module)->ptx, entry))
+  const char *declared = strstr(((Module *)module)->ptx, entry);
+  if (!declared)
     return NOT_FOUND;
   Function *made = malloc(sizeof(Function)); /* lives as long as the process */
   snprintf(made->name, sizeof(made->name), "%s", name);
   made->maxDynamic = DEFAULT_SHARED - setting("FAKE_CUDA_STATIC", 0);
   made->device = ((Module *)module)->device;
+  made->parameters = declared + strlen(entry);
   *function = made;
   return SUCCESS;
 }
@@ -303,23 +306,41 @@ Result cuEventElapsedTime(float *milliseconds, void *start, void *end) {
   return SUCCESS;
 }
 
+/* The size of the parameter declared at `text`, and what comes behind it; 0 at the end. */
+static size_t parameterSize(const char **text) {
+  const char *end = strchr(*text, ')'), *here = strstr(*text, ".param");
+  if (!here || here > end)
+    return 0;
+  const char *next = strstr(here + 1, ".param"), *bits = strpbrk(here + 7, "uf");
+  *text = next && next < end ? next : end;
+  if (!strncmp(here, ".param .align", 13))
+    return (size_t)atoi(strchr(here, '[') + 1);
+  return (size_t)atoi(bits + 1) / 8;
+}
+
 static Result launch(Function *function, const unsigned *grid, const unsigned *block, unsigned shared, void *stream,
                      const unsigned *cluster, void **parameters, void **extra) {
-  if (parameters || !extra || (uintptr_t)extra[0] != 1 || (uintptr_t)extra[2] != 2 || extra[4])
+  if (extra || !parameters)
     return INVALID_VALUE;
   if (currentDevice() != function->device)
     return INVALID_CONTEXT;
   if ((int)shared > function->maxDynamic || grid[1] > 65535 || grid[2] > 65535)
     return INVALID_VALUE;
-  size_t bytes = *(size_t *)extra[3];
-  char *line = malloc(512 + 2 * bytes);
+  char *line = malloc(1 << 16);
   char *at = line + sprintf(line, "launch %s device %d grid %u %u %u block %u %u %u shared %u stream %p", function->name,
                             function->device, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream);
   if (cluster)
     at += sprintf(at, " cluster %u %u %u", cluster[0], cluster[1], cluster[2]);
   at += sprintf(at, " parameters ");
-  for (size_t i = 0; i < bytes; ++i)
-    at += sprintf(at, "%02x", ((uint8_t *)extra[1])[i]);
+  const char *declared = function->parameters;
+  size_t offset = 0, size; /* packed at multiples of their size, maps of 64 */
+  for (unsigned i = 0; (size = parameterSize(&declared)); ++i) {
+    for (; offset % (size < 64 ? size : 64); ++offset)
+      at += sprintf(at, "00");
+    for (size_t j = 0; j < size; ++j)
+      at += sprintf(at, "%02x", ((uint8_t *)parameters[i])[j]);
+    offset += size;
+  }
   record(line);
   free(line);
   return SUCCESS;

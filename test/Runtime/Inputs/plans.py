@@ -131,12 +131,20 @@ class Plan:
         return plan
 
 
+def declare(kernel, arguments):
+    """The head of a kernel: what the driver knows of its parameters."""
+    types = {"pointer": ".u64", "i64": ".u64", "i32": ".u32", "i16": ".u16", "i8": ".u8", "i1": ".u8"}
+    forms = [
+        f".param .align 64 .b8 p{i}[128]" if kind == "tensormap" else f".param {types.get(kind, '.' + kind)} p{i}"
+        for i, (kind, *_) in enumerate(arguments)
+    ]
+    return f".visible .entry {kernel}({', '.join(forms)}) {{ ret; }}\n"
+
+
 def bundle(*plans, chips=("sm_90a",), ptx=None):
     plans = [plan.json() if isinstance(plan, Plan) else plan for plan in plans]
-    kernels = sorted({launch["kernel"] for plan in plans for launch in plan["launches"]})
-    text = ptx or ".version 8.8\n.target {chip}\n" + "".join(
-        f".visible .entry {kernel}() {{ ret; }}\n" for kernel in kernels
-    )
+    kernels = {launch["kernel"]: launch["arguments"] for plan in plans for launch in plan["launches"]}
+    text = ptx or ".version 8.8\n.target {chip}\n" + "".join(declare(*kernel) for kernel in sorted(kernels.items()))
     targets = [
         {"chip": chip, "ptx_version": "8.8", "ptx": text.replace("{chip}", chip), "entries": plans} for chip in chips
     ]

@@ -4,6 +4,11 @@
 
 #include "Attend.h"
 #include "AttendKernel.h"
+#include "ElementKernel.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "ssa/Conversion/Passes.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include <limits>
@@ -22,6 +27,9 @@ public:
 private:
   LogicalResult checkSupported();
   LogicalResult readSchedule();
+  LogicalResult buildKernel(SmallVector<Value> arguments, ArrayRef<Value> captured);
+  Value createMap(Value buffer);
+  void fillEmpty(Value output, Value lse);
 
   HostFunction &host;
   SparseAttendOp op;
@@ -82,6 +90,8 @@ LogicalResult AttendConversion::readSchedule() {
   plan.width = host.getVectorWidth(op, std::gcd(plan.dim, plan.valueDim), {{"query", host.getBuffer(op.getQuery())},
                                                                  {"key", host.getBuffer(op.getKey())},
                                                                  {"value", host.getBuffer(op.getValue())}});
+  constexpr int64_t accelerated = 8; // elements of 16 bytes, to which the accelerator needs addresses and strides aligned
+  plan.hasBoxes = schedule.hasRoles() && target.hasTMA() && plan.contiguousSteps && plan.width == accelerated;
   return success();
 }
 
@@ -109,6 +119,36 @@ void ssa::requireAttendSizes(HostFunction &host, SparseAttendOp op) {
   }
 }
 
+/// The tensor map of keys or values: boxes of a step of 64 columns.
+Value AttendConversion::createMap(Value buffer) {
+  MLIRContext *context = host.builder.getContext();
+  Location loc = op.getLoc();
+  Type type = cast<MemRefType>(buffer.getType()).getElementType();
+  constexpr int64_t columns = 64;
+  auto space = gpu::AddressSpaceAttr::get(context, gpu::AddressSpace::Workgroup);
+  auto box = MemRefType::get({plan.tileKeys, columns}, type, MemRefLayoutAttrInterface(), space);
+  auto map = nvgpu::TensorMapDescriptorType::get(context, box, nvgpu::TensorMapSwizzleKind::SWIZZLE_128B, nvgpu::TensorMapL2PromoKind::L2PROMO_256B,
+                                                 nvgpu::TensorMapOOBKind::OOB_ZERO, nvgpu::TensorMapInterleaveKind::INTERLEAVE_NONE);
+  Value unranked = memref::CastOp::create(host.builder, loc, UnrankedMemRefType::get(type, {}), buffer);
+  Emitter e(host.builder, loc);
+  return nvgpu::TmaCreateDescriptorOp::create(host.builder, loc, map, unranked,
+                                              ValueRange{e.index(1), e.index(1), e.index(plan.tileKeys), e.index(columns)});
+}
+
+/// Without keys all rows are empty.
+void AttendConversion::fillEmpty(Value output, Value lse) {
+  auto fill = [&](Value buffer, double value) {
+    ElementKernel k(host, op, "ssa_fill", buffer, buffer);
+    k.build([&](ArrayRef<Value> at) {
+      Type type = cast<MemRefType>(buffer.getType()).getElementType();
+      Value constant = arith::ConstantOp::create(k.builder, k.loc, k.builder.getFloatAttr(type, value));
+      k.store(constant, k.getArgument(0), at);
+    });
+  };
+  fill(output, 0);
+  fill(lse, -std::numeric_limits<double>::infinity());
+}
+
 LogicalResult AttendConversion::run() {
   if (failed(checkSupported()) || failed(readSchedule()))
     return failure();
@@ -126,15 +166,32 @@ LogicalResult AttendConversion::run() {
   FailureOr<SmallVector<Value>> captured = getScoreCaptures(host, op.getScore());
   if (failed(captured))
     return failure();
-  llvm::append_range(arguments, *captured);
+  if (!plan.hasBoxes)
+    return buildKernel(arguments, *captured);
+  // No tensor map is of a tensor without elements.
+  LogicalResult result = success();
+  Value isThere = e.both(e.lt(e.index(0), e.dim(key, 0)), e.lt(e.index(0), e.dim(key, 2)));
+  auto attend = [&] {
+    arguments.push_back(createMap(key));
+    if (!plan.valuesAreKeys)
+      arguments.push_back(createMap(host.getBuffer(op.getValue())));
+    result = buildKernel(arguments, *captured);
+  };
+  e.ifThenElse(isThere, attend, [&] { fillEmpty(*output, *lse); });
+  return result;
+}
 
+LogicalResult AttendConversion::buildKernel(SmallVector<Value> arguments, ArrayRef<Value> captured) {
+  llvm::append_range(arguments, captured);
+  Emitter e(host.builder, op.getLoc());
+  Value q = arguments[AttendKernel::queryArg];
   Value lists = e.ceilDiv(e.dim(q, 2), e.index(plan.queryBlock));
   Value items = e.mul(e.mul(e.dim(q, 0), e.index(plan.cells * plan.tilesPerList())), lists);
   KernelBuilder k(host.builder, op, "ssa_sparse_attend", plan.threads, arguments);
   LogicalResult result = AttendKernel(k, op, plan).build(items);
   for (unsigned rows : {AttendKernel::queryArg, AttendKernel::keyArg, AttendKernel::valueArg})
     k.setReadOnly(rows, plan.width * op.getQuery().getType().getElementTypeBitWidth() / 8);
-  k.setWriteOnly(AttendKernel::outputArg, plan.storeWidth() * cast<MemRefType>(output->getType()).getElementTypeBitWidth() / 8);
+  k.setWriteOnly(AttendKernel::outputArg, plan.storeWidth() * cast<MemRefType>(arguments[AttendKernel::outputArg].getType()).getElementTypeBitWidth() / 8);
   k.setWriteOnly(AttendKernel::lseArg, 4);
   k.finish();
   return result;

@@ -28,9 +28,9 @@ LogicalResult AttendKernel::build(Value items) {
 void AttendKernel::allocate() {
   Type i32 = k.builder.getI32Type(), f32 = k.builder.getF32Type();
   queryRing = t.alloc({plan.querySlots, plan.tileRows, plan.paddedDim()}, elementType);
-  keyRing = t.alloc({plan.stages, plan.tileKeys, plan.paddedDim()}, elementType);
+  keys.ring = t.alloc({plan.stages, plan.tileKeys, plan.paddedDim()}, elementType);
   if (!plan.valuesAreKeys)
-    valueRing = t.alloc({plan.stages, plan.tileKeys, plan.paddedValueDim()}, elementType);
+    values.ring = t.alloc({plan.stages, plan.tileKeys, plan.paddedValueDim()}, elementType);
   numberRing = t.alloc({plan.stages, plan.contiguousSteps ? 2 : plan.tileKeys}, i32);
   if (plan.groups > 1) {
     weightTile = t.alloc({plan.tileRows, plan.tileKeys}, elementType);
@@ -39,26 +39,33 @@ void AttendKernel::allocate() {
   if (!plan.hasRoles())
     return;
   stepsRing = t.alloc({plan.querySlots, 1}, i32);
-  int64_t warps = plan.consumers() / 32;
-  queryPipe = t.allocPipe(plan.querySlots, plan.producers(), warps);
-  keyPipe = t.allocPipe(plan.stages, plan.producers(), warps);
+  auto allocPipe = [&](int64_t slots) { return t.allocPipe(slots, plan.producers() / 32, plan.consumers() / 32); };
+  queryPipe = allocPipe(plan.querySlots);
+  keys.pipe = allocPipe(plan.stages);
   if (!plan.valuesAreKeys)
-    valuePipe = t.allocPipe(plan.stages, plan.producers(), warps);
+    values.pipe = allocPipe(plan.stages);
 }
 
 void AttendKernel::readSizes() {
   queryView = BufferView(k, k.getArgument(queryArg));
-  keyView = BufferView(k, k.getArgument(keyArg));
-  valueView = BufferView(k, k.getArgument(valueArg));
+  keys.view = BufferView(k, k.getArgument(keyArg));
+  keys.columns = plan.dim;
+  values.view = BufferView(k, k.getArgument(valueArg));
+  values.columns = plan.valueDim;
   outputView = BufferView(k, k.getArgument(outputArg));
   lseView = BufferView(k, k.getArgument(lseArg));
   queries = k.toI32(k.dim(queryView.buffer, 2));
   // Gathered rows hold whatever exists.
-  keyRows = k.toI32(op.isGathered() ? getNumBlocks(k, op.getBlocksOrTokens(), k.getArgument(tokensArg)) : k.dim(keyView.buffer, 2));
+  keyRows = k.toI32(op.isGathered() ? getNumBlocks(k, op.getBlocksOrTokens(), k.getArgument(tokensArg)) : k.dim(keys.view.buffer, 2));
   tokens = k.toI32(k.getArgument(tokensArg));
-  unsigned firstCaptured = op.getSelections().empty() ? firstFreeArg : firstFreeArg + 1;
-  for (unsigned i = firstCaptured, end = k.getNumArguments(); i < end; ++i)
-    captured.push_back(k.getArgument(i));
+  unsigned next = op.getSelections().empty() ? firstFreeArg : firstFreeArg + 1;
+  if (plan.hasBoxes) {
+    keys.map = k.getArgument(next++);
+    if (!plan.valuesAreKeys)
+      values.map = k.getArgument(next++);
+  }
+  for (unsigned end = k.getNumArguments(); next < end; ++next)
+    captured.push_back(k.getArgument(next));
 }
 
 AttendKernel::Item AttendKernel::decodeItem(Value number) {
@@ -128,9 +135,13 @@ void AttendKernel::loadNumbers(const KeySlots &slots, Value step, const Lookup &
   });
 }
 
-Value AttendKernel::getRowsBegin(const Item &item, const KeySlots &slots, const BufferView &view) {
-  Value head = k.div(item.cell, k.index(plan.cells / cast<MemRefType>(view.buffer.getType()).getDimSize(1)));
-  return op.isGathered() ? view.getBegin(k, {item.batch, head, slots.listRow}) : view.getBegin(k, {item.batch, head});
+Value AttendKernel::getHead(const Item &item, const Rows &rows) {
+  return k.div(item.cell, k.index(plan.cells / cast<MemRefType>(rows.view.buffer.getType()).getDimSize(1)));
+}
+
+Value AttendKernel::getRowsBegin(const Item &item, const KeySlots &slots, const Rows &rows) {
+  Value head = getHead(item, rows);
+  return op.isGathered() ? rows.view.getBegin(k, {item.batch, head, slots.listRow}) : rows.view.getBegin(k, {item.batch, head});
 }
 
 AttendKernel::Lookup AttendKernel::lookUp(const Item &item, const KeySlots &slots, Value step) {
@@ -139,31 +150,50 @@ AttendKernel::Lookup AttendKernel::lookUp(const Item &item, const KeySlots &slot
     return {neighbours.base, neighbours.count};
   }
   Value first = k.mul(step, k.i32(plan.tileKeys));
-  auto find = [&](const BufferView &view, Value ring) {
-    Value begin = getRowsBegin(item, slots, view);
-    return t.findRows(cast<ssa_gpu::SharedType>(t.slot(ring, k.i32(0)).getType()), plan.width, [&](Value row) -> RowPlace {
+  auto find = [&](const Rows &rows) {
+    Value begin = getRowsBegin(item, slots, rows);
+    return t.findRows(cast<ssa_gpu::SharedType>(t.slot(rows.ring, k.i32(0)).getType()), plan.width, [&](Value row) -> RowPlace {
       Value number = slots.getNumber(k, k.add(first, row));
-      Value place = op.isGathered() ? view.advance(k, begin, 3, k.toIndex(k.add(first, row))) : view.advance(k, begin, 2, k.toIndex(number));
+      Value place = op.isGathered() ? rows.view.advance(k, begin, 3, k.toIndex(k.add(first, row))) : rows.view.advance(k, begin, 2, k.toIndex(number));
       return {place, slots.isInSight(k, number)};
     });
   };
-  Lookup found = {find(keyView, keyRing)};
+  Lookup found = {find(keys)};
   if (!plan.valuesAreKeys)
-    found.push_back(find(valueView, valueRing));
+    found.push_back(find(values));
   return found;
 }
 
-void AttendKernel::loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const BufferView &view, Value tile, int64_t columns) {
+void AttendKernel::loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage) {
+  Value tile = t.slot(rows.ring, stage);
   if (!slots.isContiguous())
-    return t.copyRows(view.buffer, &view == &keyView ? found.front() : found.back(), tile, columns, plan.width);
+    return t.copyRows(rows.view.buffer, &rows == &keys ? found.front() : found.back(), tile, rows.columns, plan.width);
   KeySlots::Step neighbours{found[0], found[1]};
-  Value begin = view.advance(k, getRowsBegin(item, slots, view), 2, k.toIndex(neighbours.base));
-  k.ifThenElse(slots.isAllInSight(k, neighbours), [&] { t.copyBlock(view.buffer, begin, view.strides[2], tile, columns, plan.width); }, [&] {
-    t.copyRows(view.buffer, tile, columns, plan.width, [&](Value row) -> RowPlace {
+  Value begin = rows.view.advance(k, getRowsBegin(item, slots, rows), 2, k.toIndex(neighbours.base));
+  auto copyRows = [&] {
+    t.copyRows(rows.view.buffer, tile, rows.columns, plan.width, [&](Value row) -> RowPlace {
       Value number = slots.getNumber(k, neighbours, row);
-      return {view.advance(k, begin, 2, k.toIndex(row)), slots.isInSight(k, number)};
+      return {rows.view.advance(k, begin, 2, k.toIndex(row)), slots.isInSight(k, number)};
     });
-  });
+  };
+  if (plan.hasBoxes) // boxes are for whole steps
+    return copyRows();
+  k.ifThenElse(slots.isAllInSight(k, neighbours), [&] { t.copyBlock(rows.view.buffer, begin, rows.view.strides[2], tile, rows.columns, plan.width); },
+               copyRows);
+}
+
+void AttendKernel::loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage, Value ticket) {
+  auto copy = [&] {
+    loadRows(item, slots, found, rows, stage);
+    t.commitCopies();
+    t.finishCopies(0);
+  };
+  if (!plan.hasBoxes)
+    return copy();
+  KeySlots::Step neighbours{found[0], found[1]};
+  k.ifThenElse(slots.isAllInSight(k, neighbours), [&] {
+    t.copyBox(rows.map, {k.toI32(item.batch), k.toI32(getHead(item, rows)), neighbours.base}, t.slot(rows.ring, stage), rows.pipe, ticket);
+  }, copy);
 }
 
 //===----------------------------------------------------------------------===//
@@ -213,14 +243,14 @@ Value AttendKernel::getLogits(const KeySlots &slots, ScoreTiles &scores, Value p
 }
 
 Value AttendKernel::getValueTile(Value stage) {
-  return plan.valuesAreKeys ? t.columns(t.slot(keyRing, stage), 0, plan.paddedValueDim()) : t.slot(valueRing, stage);
+  return plan.valuesAreKeys ? t.columns(t.slot(keys.ring, stage), 0, plan.paddedValueDim()) : t.slot(values.ring, stage);
 }
 
 AttendKernel::State AttendKernel::attend(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value stage, State state, Hook afterKeys,
                                          Hook beforeValues) {
   Type f32 = k.builder.getF32Type();
   Value zeros = t.constant(t.accumulatorType(plan.tileKeys, f32), k.builder.getF32FloatAttr(0));
-  Value products = t.mma(plan.family, lhs, t.slot(keyRing, stage), /*transposed=*/true, zeros);
+  Value products = t.mma(plan.family, lhs, t.slot(keys.ring, stage), /*transposed=*/true, zeros);
   Value logits = getLogits(slots, scores, products, stage);
   afterKeys();
   SoftmaxStep softmax = scores.getSoftmaxStep(logits, state.max, state.sum, getScratch(0));
@@ -272,9 +302,9 @@ void AttendKernel::buildWithoutRoles(Value total) {
       k.ifThen(k.lt(step, slots.steps), [&] {
         Value stage = k.rem(step, k.i32(plan.stages));
         Lookup found = lookUp(item, slots, step);
-        loadRows(item, slots, found, keyView, t.slot(keyRing, stage), plan.dim);
+        loadRows(item, slots, found, keys, stage);
         if (!plan.valuesAreKeys)
-          loadRows(item, slots, found, valueView, t.slot(valueRing, stage), plan.valueDim);
+          loadRows(item, slots, found, values, stage);
         loadNumbers(slots, step, found, stage);
       });
       t.commitCopies();
@@ -335,6 +365,8 @@ void AttendKernel::produce(Value total) {
     t.acquire(queryPipe, tickets[0]);
     t.fill(t.slot(stepsRing, querySlot), [&](Value) { return slots.steps; });
     loadQueries(item, t.slot(queryRing, querySlot));
+    t.commitCopies();
+    t.finishCopies(0);
     t.publish(queryPipe, tickets[0]);
     // What is to be copied next is looked up before there is room for it.
     Lookup carried = lookUp(item, slots, k.i32(0));
@@ -342,14 +374,14 @@ void AttendKernel::produce(Value total) {
     Value ticket = k.loop(k.i32(0), slots.steps, k.i32(1), carried, [&](Value step, ValueRange carried) -> SmallVector<Value> {
       Lookup found(carried.drop_back()), next = lookUp(item, slots, k.add(step, k.i32(1)));
       Value ticket = carried.back(), stage = slotOf(ticket, plan.stages);
-      t.acquire(keyPipe, ticket);
-      loadRows(item, slots, found, keyView, t.slot(keyRing, stage), plan.dim);
+      t.acquire(keys.pipe, ticket);
       loadNumbers(slots, step, found, stage);
-      t.publish(keyPipe, ticket);
+      loadRows(item, slots, found, keys, stage, ticket);
+      t.publish(keys.pipe, ticket);
       if (!plan.valuesAreKeys) {
-        t.acquire(valuePipe, ticket);
-        loadRows(item, slots, found, valueView, t.slot(valueRing, stage), plan.valueDim);
-        t.publish(valuePipe, ticket);
+        t.acquire(values.pipe, ticket);
+        loadRows(item, slots, found, values, stage, ticket);
+        t.publish(values.pipe, ticket);
       }
       next.push_back(this->next(ticket, plan.stages));
       return next;
@@ -375,17 +407,17 @@ void AttendKernel::consume(Value total) {
     SmallVector<Value> state = k.loop(k.i32(0), steps, k.i32(1), {initial.max, initial.sum, initial.output, tickets[1]},
                                       [&](Value, ValueRange carried) -> SmallVector<Value> {
       Value ticket = carried[3];
-      t.await(keyPipe, ticket);
+      t.await(keys.pipe, ticket);
       auto afterKeys = [&] {
         if (!plan.valuesAreKeys)
-          t.release(keyPipe, ticket);
+          t.release(keys.pipe, ticket);
       };
       auto beforeValues = [&] {
         if (!plan.valuesAreKeys)
-          t.await(valuePipe, ticket);
+          t.await(values.pipe, ticket);
       };
       State next = attend(slots, scores, lhs, slotOf(ticket, plan.stages), {carried[0], carried[1], carried[2]}, afterKeys, beforeValues);
-      t.release(plan.valuesAreKeys ? keyPipe : valuePipe, ticket);
+      t.release(plan.valuesAreKeys ? keys.pipe : values.pipe, ticket);
       return {next.max, next.sum, next.output, this->next(ticket, plan.stages)};
     });
     t.release(queryPipe, tickets[0]);

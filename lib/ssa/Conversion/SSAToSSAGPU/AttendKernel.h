@@ -32,6 +32,7 @@ struct AttendPlan {
   int64_t width;             // elements that a thread copies at a time
   bool valuesAreKeys;        // values are the first columns of keys: they are there once
   bool contiguousSteps;      // the keys of every step are neighbours
+  bool hasBoxes;             // which are copied as boxes of tensors
   int64_t threads, blocksPerSM;
   int64_t maxBlocks;         // of the grid
 
@@ -49,7 +50,7 @@ struct AttendPlan {
 /// Builds the body of the kernel of `op` at the place of `k`.
 class AttendKernel {
 public:
-  /// What a kernel sees: the order of its arguments; behind them, the list if there is one, and captured scalars.
+  /// What a kernel sees: the order of its arguments; behind them, the list if there is one, tensor maps of keys and values, captured values.
   enum Argument { queryArg, keyArg, valueArg, outputArg, lseArg, tokensArg, firstFreeArg };
 
   AttendKernel(KernelBuilder &k, SparseAttendOp op, const AttendPlan &plan);
@@ -72,6 +73,12 @@ private:
     Value max, sum, output;
   };
   using Hook = llvm::function_ref<void()>;
+  /// Keys or values.
+  struct Rows {
+    BufferView view;
+    Value ring, map, pipe;
+    int64_t columns;
+  };
 
   void allocate();
   void readSizes();
@@ -93,8 +100,11 @@ private:
   Lookup lookUp(const Item &item, const KeySlots &slots, Value step);
   /// The numbers of a step, for the mask: those of all its slots, or the first one and how many there are.
   void loadNumbers(const KeySlots &slots, Value step, const Lookup &found, Value stage);
-  void loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const BufferView &view, Value tile, int64_t columns);
-  Value getRowsBegin(const Item &item, const KeySlots &slots, const BufferView &view);
+  void loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage);
+  /// The same, as boxes where whole steps allow it, else finished.
+  void loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage, Value ticket);
+  Value getHead(const Item &item, const Rows &rows);
+  Value getRowsBegin(const Item &item, const KeySlots &slots, const Rows &rows);
   ScoreTiles getScores(const Item &item, const KeySlots &slots);
   State getInitialState();
   /// One step; the hooks stand before and after what reads keys with their numbers, and values.
@@ -115,9 +125,9 @@ private:
 
   SmallVector<Value> captured;
   Value queries, tokens, keyRows; // i32
-  BufferView queryView, keyView, valueView, outputView, lseView;
-  Value queryRing, keyRing, valueRing, numberRing, stepsRing, weightTile, scratch;
-  Value queryPipe, keyPipe, valuePipe;
+  BufferView queryView, outputView, lseView;
+  Rows keys, values; // one pipe and ring for both if values are keys
+  Value queryRing, queryPipe, numberRing, stepsRing, weightTile, scratch;
 };
 
 } // namespace mlir::ssa

@@ -48,7 +48,12 @@ public:
   void fill(Value array, llvm::function_ref<Value(Value entry)> value);
   Value loadEntry(Value array, Value index);
   void commitCopies();
+  void finishCopies(int64_t pending) { ssa_gpu::FinishCopiesOp::create(builder, loc, pending); }
+  /// Between so many warps each.
   Value allocPipe(int64_t slots, int64_t producers, int64_t consumers);
+  void copyBox(Value map, ValueRange at, Value tile, Value pipe, Value ticket) {
+    ssa_gpu::CopyBoxOp::create(builder, loc, map, at, tile, pipe, ticket);
+  }
   void acquire(Value pipe, Value ticket) { ssa_gpu::AcquireOp::create(builder, loc, pipe, ticket); }
   void publish(Value pipe, Value ticket) { ssa_gpu::PublishOp::create(builder, loc, pipe, ticket); }
   void await(Value pipe, Value ticket) { ssa_gpu::AwaitOp::create(builder, loc, pipe, ticket); }

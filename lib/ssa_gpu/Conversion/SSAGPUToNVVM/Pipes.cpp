@@ -60,9 +60,17 @@ void wait(ThreadEmitter &e, Value barrier, Value parity) {
   scf::YieldOp::create(e.builder, e.loc);
 }
 
+/// One arrival for a warp, behind what all its lanes have done.
 void arrive(ThreadEmitter &e, Value barrier) {
-  callAsm(e, "{\n\t.reg .b64 state;\n\tmbarrier.arrive.release.cta.shared::cta.b64 state, [$0];\n\t}", "r", {barrier});
+  callAsm(e, "bar.warp.sync 0xffffffff;", "", {});
+  scf::IfOp::create(e.builder, e.loc, e.lt(e.lane(), 1), [&](OpBuilder &, Location) {
+    callAsm(e, "{\n\t.reg .b64 state;\n\tmbarrier.arrive.release.cta.shared::cta.b64 state, [$0];\n\t}", "r", {barrier});
+    scf::YieldOp::create(e.builder, e.loc);
+  });
 }
+
+/// `wgmma` reads shared memory through another proxy than copies write it through.
+void fenceProxies(ThreadEmitter &e) { callAsm(e, "fence.proxy.async.shared::cta;", "", {}); }
 
 struct ConvertAllocPipe : OpConversionPattern<AllocPipeOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -76,8 +84,7 @@ struct ConvertAllocPipe : OpConversionPattern<AllocPipeOp> {
     int64_t slots = op.getPipe().getType().getSlots();
     scf::IfOp::create(rewriter, e.loc, e.lt(e.thread(), 1), [&](OpBuilder &, Location) {
       for (int64_t i = 0; i < 2 * slots; ++i) {
-        // A producer arrives once by itself and once by its copies.
-        Value count = e.i32(i < slots ? 2 * op.getProducers() : op.getConsumers());
+        Value count = e.i32(i < slots ? op.getProducers() : op.getConsumers());
         callAsm(e, "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r", {e.offset(pipe, i * barrierBytes), count});
       }
       scf::YieldOp::create(rewriter, e.loc);
@@ -107,9 +114,7 @@ struct ConvertPublish : OpConversionPattern<PublishOp> {
   LogicalResult matchAndRewrite(PublishOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
     Turn turn(e, adaptor.getTicket(), op.getPipe().getType().getSlots());
-    Value full = getFullBarrier(e, adaptor.getPipe(), turn);
-    callAsm(e, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];", "r", {full});
-    arrive(e, full);
+    arrive(e, getFullBarrier(e, adaptor.getPipe(), turn));
     rewriter.eraseOp(op);
     return success();
   }
@@ -122,8 +127,6 @@ struct ConvertAwait : OpConversionPattern<AwaitOp> {
     ThreadEmitter e(rewriter, op);
     Turn turn(e, adaptor.getTicket(), op.getPipe().getType().getSlots());
     wait(e, getFullBarrier(e, adaptor.getPipe(), turn), turn.parity);
-    // `wgmma` reads shared memory through another proxy than copies write it through.
-    callAsm(e, "fence.proxy.async.shared::cta;", "", {});
     rewriter.eraseOp(op);
     return success();
   }
@@ -136,10 +139,48 @@ struct ConvertRelease : OpConversionPattern<ReleaseOp> {
     ThreadEmitter e(rewriter, op);
     int64_t slots = op.getPipe().getType().getSlots();
     Turn turn(e, adaptor.getTicket(), slots);
-    Value empty = getEmptyBarrier(e, adaptor.getPipe(), turn, slots);
-    callAsm(e, "bar.warp.sync 0xffffffff;", "", {});
-    scf::IfOp::create(rewriter, e.loc, e.lt(e.lane(), 1), [&](OpBuilder &, Location) {
-      arrive(e, empty);
+    arrive(e, getEmptyBarrier(e, adaptor.getPipe(), turn, slots));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertFinishCopies : OpConversionPattern<FinishCopiesOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(FinishCopiesOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    callAsm(e, ("cp.async.wait_group " + Twine(op.getPending()) + ";").str(), "", {});
+    fenceProxies(e);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertCopyBox : OpConversionPattern<CopyBoxOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(CopyBoxOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    SharedType tile = op.getTile().getType();
+    int64_t rows = tile.getShape()[0], panels = SharedType::getPaddedColumns(tile.getShape()[1]) / 64, rank = op.getAt().size() + 1;
+    Turn turn(e, adaptor.getTicket(), op.getPipe().getType().getSlots());
+    Value full = getFullBarrier(e, adaptor.getPipe(), turn);
+    Value map = UnrealizedConversionCastOp::create(rewriter, e.loc, LLVM::LLVMPointerType::get(op.getContext()), op.getMap()).getResult(0);
+    std::string at = "$3"; // innermost first
+    for (int64_t i = 1; i < rank; ++i)
+      at += ", $" + std::to_string(3 + i);
+    std::string text = "cp.async.bulk.tensor." + std::to_string(rank) + "d.shared::cta.global.tile.mbarrier::complete_tx::bytes [$0], [$1, {" + at + "}], [$2];";
+    std::string constraints = "r,l,r";
+    for (int64_t i = 0; i < rank; ++i)
+      constraints += ",r";
+    scf::IfOp::create(rewriter, e.loc, e.lt(e.thread(), 1), [&](OpBuilder &, Location) {
+      callAsm(e, "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], $1;", "r,r", {full, e.i32(tile.getSlotBytes())});
+      for (int64_t panel = 0; panel < panels; ++panel) {
+        SmallVector<Value> operands = {e.offset(adaptor.getTile(), panel * rows * 128), map, full, e.i32(64 * panel)};
+        llvm::append_range(operands, llvm::reverse(adaptor.getAt()));
+        callAsm(e, text, constraints, operands);
+      }
       scf::YieldOp::create(rewriter, e.loc);
     });
     rewriter.eraseOp(op);
@@ -155,7 +196,7 @@ struct ConvertBarrier : OpConversionPattern<ssa_gpu::BarrierOp> {
     bool hasWgmma = false;
     op->getParentOfType<gpu::GPUFuncOp>().walk([&](MmaOp mma) { hasWgmma |= mma.getFamily() == Family::wgmma; });
     if (hasWgmma)
-      callAsm(e, "fence.proxy.async.shared::cta;", "", {});
+      fenceProxies(e);
     e.barrier();
     rewriter.eraseOp(op);
     return success();
@@ -198,5 +239,5 @@ void ssa_gpu::expandRoles(gpu::GPUModuleOp module) {
 }
 
 void ssa_gpu::populatePipePatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<ConvertAllocPipe, ConvertBarrier, ConvertAcquire, ConvertPublish, ConvertAwait, ConvertRelease>(converter, patterns.getContext());
+  patterns.add<ConvertAllocPipe, ConvertFinishCopies, ConvertCopyBox, ConvertBarrier, ConvertAcquire, ConvertPublish, ConvertAwait, ConvertRelease>(converter, patterns.getContext());
 }
