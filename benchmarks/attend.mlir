@@ -44,14 +44,14 @@ func.func @shared_64(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x64x?x16xi32>) -> !q 
 !k_dsa = tensor<?x1x?x576xbf16>
 !v_dsa = tensor<?x1x?x512xbf16>
 !o_dsa = tensor<?x128x?x512xbf16>
-func.func @dsa(%q: !q_dsa, %k: !k_dsa, %t: tensor<?x1x?x2048xi32>) -> !o_dsa {
+// The lists are sorted, as `ssa.topk` makes them.
+!lists_dsa = !ssa.selection<?x1x?x2048, key_block = 1, sorted>
+func.func @dsa(%q: !q_dsa, %k: !k_dsa, %s: !lists_dsa) -> !o_dsa {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
   %b = tensor.dim %k, %c0 : !k_dsa
   %n = tensor.dim %k, %c2 : !k_dsa
   %v = tensor.extract_slice %k[0, 0, 0, 0] [%b, 1, %n, 512] [1, 1, 1, 1] : !k_dsa to !v_dsa
-  %s = ssa.from_indices %t : tensor<?x1x?x2048xi32> -> !ssa.selection<?x1x?x2048, key_block = 1>
-  %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>}
-      : !q_dsa, !k_dsa, !v_dsa, !ssa.selection<?x1x?x2048, key_block = 1> -> !o_dsa, tensor<?x128x?xf32>
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>} : !q_dsa, !k_dsa, !v_dsa, !lists_dsa -> !o_dsa, tensor<?x128x?xf32>
   return %o : !o_dsa
 }

@@ -348,13 +348,22 @@ def SSAGPU_MmaOp : SSAGPU_Op<"mma", [MemoryEffects<[MemRead]>, TypesMatchWith<"r
   let summary = "matrix product added to an accumulator";
   let description = [{
     `result = lhs * rhs + accumulator`, or `lhs * transpose(rhs) + accumulator` with `transposed`: `rhs` is then `NxK`, else `KxN`. `lhs` is an
-    operand tile, or a tile in shared memory.
+    operand tile, or a tile in shared memory. With `async` (of `wgmma`) the result is not there, and operands in shared memory are still being
+    read, until a `wait_mma` of the result.
   }];
   let arguments = (ins AnyTypeOf<[SSAGPU_Operand, SSAGPU_SharedType]>:$lhs, SSAGPU_SharedType:$rhs, SSAGPU_Accumulator:$accumulator,
-      UnitAttr:$transposed, SSAGPU_FamilyAttr:$family);
+      UnitAttr:$transposed, UnitAttr:$async, SSAGPU_FamilyAttr:$family);
   let results = (outs SSAGPU_Accumulator:$result);
-  let assemblyFormat = "$family $lhs `,` (`transposed` $transposed^)? $rhs `,` $accumulator attr-dict `:` type($lhs) `,` type($rhs) `,` type($accumulator)";
+  let assemblyFormat = "$family (`async` $async^)? $lhs `,` (`transposed` $transposed^)? $rhs `,` $accumulator attr-dict `:` type($lhs) `,` type($rhs) `,` type($accumulator)";
   let hasVerifier = 1;
+}
+
+def SSAGPU_WaitMmaOp : SSAGPU_Op<"wait_mma", [TypesMatchWith<"result like tile", "tile", "result", "$_self">]> {
+  let summary = "wait until at most `pending` products are under way, of those begun with `async`";
+  let description = "They end in the order in which they began. `tile` is the result of one that has ended then.";
+  let arguments = (ins SSAGPU_Accumulator:$tile, I64Attr:$pending);
+  let results = (outs SSAGPU_Accumulator:$result);
+  let assemblyFormat = "$tile `pending` $pending attr-dict `:` type($tile)";
 }
 
 def SSAGPU_ReduceOp : SSAGPU_Op<"reduce", [Pure]> {

@@ -151,6 +151,8 @@ LogicalResult MmaOp::verify() {
                          << " as operands (the right one transposed), but got " << lhs[0] << "x" << lhs[1] << " and " << k << "x" << n;
   if (k % 16 != 0 || n % 8 != 0)
     return emitOpError() << "expected the inner size to be a multiple of 16 and the columns of 8, but got " << k << " and " << n;
+  if (getAsync() && getFamily() != Family::wgmma)
+    return emitOpError("expected 'wgmma', as 'async' needs it");
   // A group's columns are whole blocks of the instructions, and of a right operand that is not transposed whole panels.
   int64_t groups = getGroups(acc), part = n / groups, multiple = getTransposed() ? (getFamily() == Family::mma_sync ? 16 : 8) : 64;
   if (groups > 1 && (n % groups != 0 || part % multiple != 0))

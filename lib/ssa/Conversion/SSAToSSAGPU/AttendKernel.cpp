@@ -246,30 +246,40 @@ Value AttendKernel::getValueTile(Value stage) {
   return plan.valuesAreKeys ? t.columns(t.slot(keys.ring, stage), 0, plan.paddedValueDim()) : t.slot(values.ring, stage);
 }
 
-AttendKernel::State AttendKernel::attend(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value stage, State state, Hook afterKeys,
-                                         Hook beforeValues) {
-  Type f32 = k.builder.getF32Type();
-  Value zeros = t.constant(t.accumulatorType(plan.tileKeys, f32), k.builder.getF32FloatAttr(0));
-  Value products = t.mma(plan.family, lhs, t.slot(keys.ring, stage), /*transposed=*/true, zeros);
+SoftmaxStep AttendKernel::getSoftmaxStep(const KeySlots &slots, ScoreTiles &scores, Value products, Value stage, Value max, Value sum,
+                                         Hook afterNumbers) {
   Value logits = getLogits(slots, scores, products, stage);
-  afterKeys();
-  SoftmaxStep softmax = scores.getSoftmaxStep(logits, state.max, state.sum, getScratch(0));
+  afterNumbers();
+  return scores.getSoftmaxStep(logits, max, sum, getScratch(0));
+}
+
+Value AttendKernel::getZeroScores() {
+  return t.constant(t.accumulatorType(plan.tileKeys, k.builder.getF32Type()), k.builder.getF32FloatAttr(0));
+}
+
+Value AttendKernel::rescale(Value output, const SoftmaxStep &softmax) {
   // Mostly no row of a warp has a new maximum.
-  Value one = t.constant(t.rowsType(f32), k.builder.getF32FloatAttr(1));
+  Value one = t.constant(t.rowsType(k.builder.getF32Type()), k.builder.getF32FloatAttr(1));
   Value isKept = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, softmax.rescale, one);
-  Value scaled = k.ifElse(t.warpAll(isKept), state.output.getType(), [&] { return SmallVector<Value>{state.output}; }, [&] {
-    return SmallVector<Value>{k.fmul(state.output, t.broadcast(softmax.rescale, plan.paddedValueDim()))};
+  return k.ifElse(t.warpAll(isKept), output.getType(), [&] { return SmallVector<Value>{output}; }, [&] {
+    return SmallVector<Value>{k.fmul(output, t.broadcast(softmax.rescale, plan.paddedValueDim()))};
   }).front();
-  Value weights;
-  if (plan.groups == 1) {
-    weights = t.toOperand(softmax.weights, elementType);
-  } else { // each group has the weights of some keys, and needs those of all for its columns of the output
-    t.storeOperand(softmax.weights, weightTile);
-    t.barrier();
-    weights = weightTile;
-  }
-  beforeValues();
-  Value sum = t.mma(plan.family, weights, getValueTile(stage), /*transposed=*/false, scaled);
+}
+
+/// The weights as left operand. Where groups of warps have those of some keys each, all are gathered in shared memory.
+Value AttendKernel::getWeights(const SoftmaxStep &softmax) {
+  if (plan.groups == 1)
+    return t.toOperand(softmax.weights, elementType);
+  t.storeOperand(softmax.weights, weightTile);
+  t.barrier();
+  return weightTile;
+}
+
+AttendKernel::State AttendKernel::attend(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value stage, State state) {
+  Value products = t.mma(plan.family, lhs, t.slot(keys.ring, stage), /*transposed=*/true, getZeroScores());
+  SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, stage, state.max, state.sum, [] {});
+  Value scaled = rescale(state.output, softmax);
+  Value sum = t.mma(plan.family, getWeights(softmax), getValueTile(stage), /*transposed=*/false, scaled);
   return {softmax.max, softmax.sum, sum};
 }
 
@@ -325,7 +335,7 @@ void AttendKernel::buildWithoutRoles(Value total) {
       t.waitCopies(plan.stages - 2);
       loadStep(k.add(step, k.i32(plan.stages - 1)));
       Value stage = k.rem(step, k.i32(plan.stages));
-      State next = attend(slots, scores, lhs, stage, {carried[0], carried[1], carried[2]}, [] {}, [] {});
+      State next = attend(slots, scores, lhs, stage, {carried[0], carried[1], carried[2]});
       return {next.max, next.sum, next.output};
     });
     store(item, scores, {state[0], state[1], state[2]});
@@ -404,24 +414,69 @@ void AttendKernel::consume(Value total) {
     }
     Value lhs = t.slot(queryRing, querySlot);
     State initial = getInitialState();
-    SmallVector<Value> state = k.loop(k.i32(0), steps, k.i32(1), {initial.max, initial.sum, initial.output, tickets[1]},
-                                      [&](Value, ValueRange carried) -> SmallVector<Value> {
-      Value ticket = carried[3];
-      t.await(keys.pipe, ticket);
-      auto afterKeys = [&] {
-        if (!plan.valuesAreKeys)
-          t.release(keys.pipe, ticket);
-      };
-      auto beforeValues = [&] {
-        if (!plan.valuesAreKeys)
-          t.await(values.pipe, ticket);
-      };
-      State next = attend(slots, scores, lhs, slotOf(ticket, plan.stages), {carried[0], carried[1], carried[2]}, afterKeys, beforeValues);
-      t.release(plan.valuesAreKeys ? keys.pipe : values.pipe, ticket);
-      return {next.max, next.sum, next.output, this->next(ticket, plan.stages)};
-    });
+    // Nothing is multiplied for a tile without keys.
+    SmallVector<Value> none = {initial.max, initial.sum, initial.output, tickets[1]};
+    SmallVector<Value> state = k.ifElse(k.lt(k.i32(0), steps), TypeRange(ValueRange(none)), [&] {
+      return plan.valuesAreKeys ? consumeKeys(slots, scores, lhs, steps, tickets[1]) : consumeKeysAndValues(slots, scores, lhs, steps, tickets[1]);
+    }, [&] { return none; });
     t.release(queryPipe, tickets[0]);
     store(item, scores, {state[0], state[1], state[2]});
     return {next(tickets[0], plan.querySlots), state[3]};
   });
+}
+
+Value AttendKernel::beginScores(Value lhs, Value ticket) {
+  t.await(keys.pipe, ticket);
+  return t.beginMma(lhs, t.slot(keys.ring, slotOf(ticket, plan.stages)), /*transposed=*/true, getZeroScores());
+}
+
+/// The products of scores of one step and of values of the step before are under way together: tensor cores work during a softmax.
+SmallVector<Value> AttendKernel::consumeKeysAndValues(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value steps, Value first) {
+  State initial = getInitialState();
+  auto getSoftmax = [&](Value products, Value ticket, Value max, Value sum) {
+    return getSoftmaxStep(slots, scores, products, slotOf(ticket, plan.stages), max, sum, [&] { t.release(keys.pipe, ticket); });
+  };
+  SoftmaxStep softmax = getSoftmax(t.waitMma(beginScores(lhs, first), 0), first, initial.max, initial.sum);
+  SmallVector<Value> state = k.loop(k.i32(1), steps, k.i32(1), {softmax.max, softmax.sum, initial.output, getWeights(softmax), first},
+                                    [&](Value, ValueRange carried) -> SmallVector<Value> {
+    Value before = carried[4], ticket = next(before, plan.stages);
+    Value products = beginScores(lhs, ticket);
+    t.await(values.pipe, before);
+    Value output = t.beginMma(carried[3], getValueTile(slotOf(before, plan.stages)), /*transposed=*/false, carried[2]);
+    SoftmaxStep softmax = getSoftmax(t.waitMma(products, 1), ticket, carried[0], carried[1]);
+    output = t.waitMma(output, 0);
+    t.release(values.pipe, before);
+    return {softmax.max, softmax.sum, rescale(output, softmax), getWeights(softmax), ticket};
+  });
+  Value last = state[4];
+  t.await(values.pipe, last);
+  Value output = t.mma(plan.family, state[3], getValueTile(slotOf(last, plan.stages)), /*transposed=*/false, state[2]);
+  t.release(values.pipe, last);
+  return {state[0], state[1], output, next(last, plan.stages)};
+}
+
+/// Where values are keys a step's scores are begun behind the product of the values of the step before: both slots are there.
+SmallVector<Value> AttendKernel::consumeKeys(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value steps, Value first) {
+  State initial = getInitialState();
+  Value products = t.waitMma(beginScores(lhs, first), 0), last = k.sub(steps, k.i32(1));
+  auto getSoftmax = [&](ValueRange carried) {
+    return getSoftmaxStep(slots, scores, carried[3], slotOf(carried[4], plan.stages), carried[0], carried[1], [] {});
+  };
+  SmallVector<Value> state = k.loop(k.i32(0), last, k.i32(1), {initial.max, initial.sum, initial.output, products, first},
+                                    [&](Value, ValueRange carried) -> SmallVector<Value> {
+    Value ticket = carried[4], following = next(ticket, plan.stages);
+    SoftmaxStep softmax = getSoftmax(carried);
+    Value scaled = rescale(carried[2], softmax);
+    Value output = t.beginMma(getWeights(softmax), getValueTile(slotOf(ticket, plan.stages)), /*transposed=*/false, scaled);
+    Value products = beginScores(lhs, following);
+    output = t.waitMma(output, 1);
+    t.release(keys.pipe, ticket);
+    return {softmax.max, softmax.sum, output, t.waitMma(products, 0), following};
+  });
+  Value ticket = state[4];
+  SoftmaxStep softmax = getSoftmax(state);
+  Value scaled = rescale(state[2], softmax);
+  Value output = t.mma(plan.family, getWeights(softmax), getValueTile(slotOf(ticket, plan.stages)), /*transposed=*/false, scaled);
+  t.release(keys.pipe, ticket);
+  return {softmax.max, softmax.sum, output, next(ticket, plan.stages)};
 }

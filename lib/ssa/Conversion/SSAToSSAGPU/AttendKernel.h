@@ -93,6 +93,10 @@ private:
   void buildRoles(Value total);
   void produce(Value total);
   void consume(Value total);
+  Value beginScores(Value lhs, Value ticket);
+  /// All steps of a tile, of which there is one at least: the state, and the next ticket.
+  SmallVector<Value> consumeKeysAndValues(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value steps, Value first);
+  SmallVector<Value> consumeKeys(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value steps, Value first);
 
   void loadQueries(const Item &item, Value tile);
   /// What is to be copied in a step: the first number and how many there are, or the places of the rows of keys and values.
@@ -107,8 +111,12 @@ private:
   Value getRowsBegin(const Item &item, const KeySlots &slots, const Rows &rows);
   ScoreTiles getScores(const Item &item, const KeySlots &slots);
   State getInitialState();
-  /// One step; the hooks stand before and after what reads keys with their numbers, and values.
-  State attend(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value stage, State state, Hook afterKeys, Hook beforeValues);
+  /// One step, from products to weights; the hook stands after what reads numbers.
+  SoftmaxStep getSoftmaxStep(const KeySlots &slots, ScoreTiles &scores, Value products, Value stage, Value max, Value sum, Hook afterNumbers);
+  Value getZeroScores();
+  Value rescale(Value output, const SoftmaxStep &softmax);
+  Value getWeights(const SoftmaxStep &softmax);
+  State attend(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value stage, State state);
   Value getLogits(const KeySlots &slots, ScoreTiles &scores, Value products, Value stage);
   void store(const Item &item, ScoreTiles &scores, State state);
 

@@ -245,7 +245,8 @@ Value convertWgmma(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accum
     }
   }
   text.line("wgmma.commit_group.sync.aligned");
-  text.line("wgmma.wait_group.sync.aligned 0");
+  if (!op.getAsync())
+    text.line("wgmma.wait_group.sync.aligned 0");
   return e.fromElements(callAsm(e, text.take(), columns / 2, inits, inputs));
 }
 
@@ -260,8 +261,23 @@ struct ConvertMma : OpConversionPattern<ssa_gpu::MmaOp> {
   }
 };
 
+struct ConvertWaitMma : OpConversionPattern<WaitMmaOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(WaitMmaOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    // The accumulators pass through the wait, so that nothing reads them before it.
+    SmallVector<Value> values;
+    for (int64_t i = 0, n = getValuesPerThread(op.getTile().getType()); i < n; ++i)
+      values.push_back(e.extract(adaptor.getTile(), i));
+    std::string text = "wgmma.wait_group.sync.aligned " + std::to_string(op.getPending()) + ";";
+    rewriter.replaceOp(op, e.fromElements(callAsm(e, text, values.size(), values, {})));
+    return success();
+  }
+};
+
 } // namespace
 
 void ssa_gpu::populateMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<ConvertLoadOperand, ConvertMma>(converter, patterns.getContext());
+  patterns.add<ConvertLoadOperand, ConvertMma, ConvertWaitMma>(converter, patterns.getContext());
 }
