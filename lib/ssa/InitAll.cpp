@@ -9,6 +9,7 @@
 #include "ssa/Transforms/Passes.h"
 #include "ssa_gpu/Conversion/Passes.h"
 #include "ssa_gpu/IR/SSAGPU.h"
+#include "ssa_gpu/Transforms/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -27,6 +28,7 @@ void ssa::registerAllDialects(DialectRegistry &registry) {
 void ssa::registerPasses() {
   registerSSAConversionPasses();
   ssa_gpu::registerSSAGPUConversionPasses();
+  ssa_gpu::registerSSAGPUTransformsPasses();
   registerSSATransformsPasses();
   registerSSATargetPasses();
   registerNVPTXPipelines();

@@ -5,6 +5,7 @@
 #include "ssa/Transforms/Passes.h"
 #include "ssa/Conversion/Passes.h"
 #include "ssa_gpu/Conversion/Passes.h"
+#include "ssa_gpu/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -33,6 +34,7 @@ void ssa::buildSSAToKernelsPipeline(OpPassManager &pm) {
   pm.addPass(createCSEPass());
   pm.addPass(createCanonicalizerPass(inOrder));
   pm.addPass(createSSAMergeKernelsPass());
+  pm.addNestedPass<gpu::GPUModuleOp>(ssa_gpu::createSSAGPUVerifySyncPass());
   pm.addPass(ssa_gpu::createSSAGPUAllocatePass());
   pm.addNestedPass<gpu::GPUModuleOp>(ssa_gpu::createConvertSSAGPUToNVVMPass());
   pm.addPass(createCSEPass());

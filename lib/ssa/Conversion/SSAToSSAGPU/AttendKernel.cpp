@@ -320,8 +320,8 @@ void AttendKernel::buildWithoutRoles(Value total) {
       t.commitCopies();
     };
 
-    // Rows of the last item are still being read until all threads are here.
-    t.barrier();
+    // Rows of the last item are still being read until all threads are here; its queries may still be under way, if it saw no key.
+    t.waitCopies(0);
     Value queryTile = t.slot(queryRing, k.i32(0));
     loadQueries(item, queryTile);
     for (int64_t s = 0; s + 1 < plan.stages; ++s)

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef SSA_GPU_TRANSFORMS_PASSES_TD
+#define SSA_GPU_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def SSAGPUVerifySyncPass : Pass<"ssa-gpu-verify-sync", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "check that tiles in shared memory are read after they are written, and written after they are read";
+  let description = [{
+    Input: kernels of `ssa_gpu`, before or after `ssa-gpu-allocate`; they stay as they are. An error is each kernel in which, on
+    some path,
+
+    - a tile or array is read while a copy into it may be under way, or while only the thread that wrote an entry sees it: between the two
+      must be `commit_copies` and a `wait_copies` that leaves few enough groups pending, or a `gpu.barrier` where no copy and
+      no `wgmma` is involved;
+    - one is written while other threads may still read it: between the two must be a `gpu.barrier` or `wait_copies`;
+    - one is written while a copy into it may be under way.
+
+    Rings are followed slot by slot: the loops of a kernel are walked for every number of rounds up to one more than the most slots of a
+    ring, and its loop over items twice, so that what one round or item leaves behind meets the next one. A slot whose number is not made
+    of loop variables and constants stands for all slots. A condition that is not decided by the numbers of rounds goes both ways.
+
+    Kernels with regions that it does not know, such as roles of warps, and with shared memory behind block arguments are not checked.
+  }];
+}
+
+#endif // SSA_GPU_TRANSFORMS_PASSES_TD

@@ -1,0 +1,503 @@
+//===- VerifySync.cpp - ssa-gpu-verify-sync -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Walks a kernel as its threads do, with the numbers of rounds of its loops in place of unknown sizes, and keeps for every slot
+// of shared memory which accesses no barrier has covered yet. Paths that meet are joined: what holds on one may happen.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ssa_gpu/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "ssa_gpu/IR/SSAGPU.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <numeric>
+
+namespace mlir::ssa_gpu {
+#define GEN_PASS_DEF_SSAGPUVERIFYSYNCPASS
+#include "ssa_gpu/Transforms/Passes.h.inc"
+} // namespace mlir::ssa_gpu
+
+using namespace mlir;
+using namespace mlir::ssa_gpu;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// State
+//===----------------------------------------------------------------------===//
+
+/// How far a write has come. Smaller is less: where paths meet the smaller counts.
+enum Progress : int {
+  uncommitted = -1, // a copy in no group
+  // 0 .. : a copy in a group, and how many groups were closed after it
+  oldest = 64,     // a copy in a group so old that its age no longer matters
+  written = 100,   // by its thread, for its thread
+  atBarrier = 101, // for all threads, but not for `wgmma`
+};
+
+/// Accesses of one slot that may still matter.
+struct Slot {
+  llvm::SmallMapVector<Operation *, int, 2> writes;
+  llvm::SmallSetVector<Operation *, 4> reads;
+};
+
+class State {
+public:
+  explicit State(size_t size = 0) : slots(size) {}
+  Slot &operator[](unsigned i) { return slots[i]; }
+
+  void commit() {
+    for (Slot &slot : slots)
+      for (auto &[op, progress] : slot.writes)
+        if (progress < oldest)
+          ++progress;
+  }
+
+  /// A barrier, if `pending` is given after copies are done up to that many groups and seen by `wgmma`.
+  void synchronize(std::optional<int64_t> pending) {
+    for (Slot &slot : slots) {
+      slot.reads.clear();
+      if (pending)
+        slot.writes.remove_if([&](auto &write) { return write.second >= *pending; });
+      for (auto &[op, progress] : slot.writes)
+        if (progress == written)
+          progress = atBarrier;
+    }
+  }
+
+  /// Adds what may have happened on another path. Returns whether that is news.
+  bool join(const State &other) {
+    bool isNew = false;
+    for (auto [slot, from] : llvm::zip_equal(slots, other.slots)) {
+      for (Operation *op : from.reads)
+        isNew |= slot.reads.insert(op);
+      for (auto &[op, progress] : from.writes) {
+        auto [known, inserted] = slot.writes.insert({op, progress});
+        isNew |= inserted || progress < known->second;
+        known->second = std::min(known->second, progress);
+      }
+    }
+    return isNew;
+  }
+
+private:
+  SmallVector<Slot, 0> slots;
+};
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+/// Values that are known on the path that is walked: loop variables, numbers of rounds, what is computed of them.
+class Numbers {
+public:
+  void set(Value value, std::optional<int64_t> number) {
+    if (number)
+      known[value] = *number;
+    else
+      known.erase(value);
+  }
+  std::optional<int64_t> get(Value value, unsigned depth = 0) const;
+
+private:
+  DenseMap<Value, int64_t> known;
+};
+
+} // namespace
+
+std::optional<int64_t> Numbers::get(Value value, unsigned depth) const {
+  constexpr unsigned maxDepth = 12;
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.getBitWidth() == 1 ? constant.getZExtValue() : constant.getSExtValue();
+  Operation *op = value.getDefiningOp();
+  if (!op || depth == maxDepth || !isa<arith::ArithDialect>(op->getDialect()) || op->getNumOperands() == 0)
+    return std::nullopt;
+  auto operand = [&](unsigned i) { return get(op->getOperand(i), depth + 1); };
+  std::optional<int64_t> a = operand(0);
+  if (!a)
+    return std::nullopt;
+  if (isa<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(op))
+    return a;
+  if (isa<arith::SelectOp>(op))
+    return operand(*a ? 1 : 2);
+  if (op->getNumOperands() != 2)
+    return std::nullopt;
+  std::optional<int64_t> b = operand(1);
+  if (!b)
+    return std::nullopt;
+  if (auto compare = dyn_cast<arith::CmpIOp>(op)) // numbers of rounds are small
+    return arith::applyCmpPredicate(compare.getPredicate(), APInt(64, *a, true), APInt(64, *b, true));
+  return llvm::TypeSwitch<Operation *, std::optional<int64_t>>(op)
+      .Case([&](arith::AddIOp) { return *a + *b; })
+      .Case([&](arith::SubIOp) { return *a - *b; })
+      .Case([&](arith::MulIOp) { return *a * *b; })
+      .Case([&](arith::AndIOp) { return *a & *b; })
+      .Case([&](arith::OrIOp) { return *a | *b; })
+      .Case<arith::MinSIOp, arith::MinUIOp>([&](auto) { return std::min(*a, *b); })
+      .Case<arith::MaxSIOp, arith::MaxUIOp>([&](auto) { return std::max(*a, *b); })
+      .Case<arith::DivSIOp, arith::DivUIOp>([&](auto) { return *b > 0 && *a >= 0 ? std::optional(*a / *b) : std::nullopt; })
+      .Case<arith::RemSIOp, arith::RemUIOp>([&](auto) { return *b > 0 && *a >= 0 ? std::optional(*a % *b) : std::nullopt; })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+//===----------------------------------------------------------------------===//
+// Walk
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class KernelWalk {
+public:
+  explicit KernelWalk(gpu::GPUFuncOp kernel) : kernel(kernel) {}
+
+  LogicalResult run();
+
+private:
+  bool isUnderstood();
+  void findMemory();
+  void findUnknowns();
+  bool isCounter(scf::ForOp loop) { return numbers.get(loop.getLowerBound()) && numbers.get(loop.getStep()); }
+  bool variesInside(Value value, unsigned depth = 0);
+
+  void walk(Region &region, State &state);
+  void visit(Operation *op, State &state);
+  void walkLoop(scf::ForOp loop, State &state);
+  void walkItems(scf::ForOp loop, State &state);
+  void walkEach(size_t number, Region &region, const State &before, State &after);
+  void walkWhile(scf::WhileOp loop, State &state);
+  void walkIf(scf::IfOp op, State &state);
+
+  void read(Operation *op, Value memory, State &state, bool byProducts = false);
+  void write(Operation *op, Value memory, State &state, int progress);
+  template <typename Fn>
+  void forEachSlot(Value memory, State &state, Fn &&fn);
+  void report(Operation *op, Value memory, Operation *other, const Twine &does, const Twine &needs, StringRef note);
+
+  gpu::GPUFuncOp kernel;
+  DenseMap<Operation *, unsigned> firstSlots; // of allocations
+  unsigned numSlots = 0;
+  int64_t maxRing = 1, period = 1; // the most slots of a ring; after how many rounds all are at the same slot again
+  /// What paths depend on and is the same all through an item, with the numbers that are tried for it.
+  llvm::MapVector<Value, SmallVector<int64_t>> unknowns;
+  Numbers numbers;
+  DenseMap<Operation *, bool> matters; // whether something happens inside
+  bool hasFailed = false;
+};
+
+} // namespace
+
+/// The allocation that a value is part of.
+static AllocOp getAllocation(Value memory) {
+  while (Operation *op = memory.getDefiningOp()) {
+    if (auto alloc = dyn_cast<AllocOp>(op))
+      return alloc;
+    if (!isa<SlotOp, ColumnsOp>(op))
+      return nullptr;
+    memory = op->getOperand(0);
+  }
+  return nullptr;
+}
+
+/// Whether all that touches shared memory is known here. Roles of warps are not: each would be walked for itself, and
+/// `arrive` and `wait` be what `commit_copies` and `wait_copies` are.
+bool KernelWalk::isUnderstood() {
+  return !kernel.walk([&](Operation *op) {
+    bool isShared = llvm::any_of(op->getOperands(), [](Value v) { return isa<SharedType>(v.getType()) && !getAllocation(v); });
+    bool isKnownRegion = op == kernel || isa<scf::ForOp, scf::IfOp, scf::WhileOp, CopyRowsOp, ConvertRowsOp, FillOp, MapRowsOp,
+                                             MapColumnsOp, StoreRowsOp, StoreEntriesOp>(op);
+    return isShared || (op->getNumRegions() != 0 && !isKnownRegion) ? WalkResult::interrupt() : WalkResult::advance();
+  }).wasInterrupted();
+}
+
+void KernelWalk::findMemory() {
+  kernel.walk([&](AllocOp alloc) {
+    SharedType type = alloc.getMemory().getType();
+    firstSlots[alloc] = numSlots;
+    numSlots += type.getNumSlots();
+    maxRing = std::max(maxRing, type.getNumSlots());
+    period = std::lcm(period, type.getNumSlots());
+  });
+  kernel.walk([&](Operation *op) {
+    bool happens = isa<gpu::BarrierOp, CommitCopiesOp, WaitCopiesOp>(op) ||
+                   llvm::any_of(op->getOperands(), [](Value v) { return isa<SharedType>(v.getType()); });
+    for (Operation *at = op; happens && at != kernel && matters.insert({at, true}).second;)
+      at = at->getParentOp();
+  });
+}
+
+/// Whether a value is computed of a variable of a loop that counts rounds.
+bool KernelWalk::variesInside(Value value, unsigned depth) {
+  constexpr unsigned maxDepth = 12;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    return argument.getOwner()->getParentOp() != kernel && (!loop || isCounter(loop));
+  }
+  return depth == maxDepth || value.getDefiningOp()->getNumRegions() != 0 ||
+         llvm::any_of(value.getDefiningOp()->getOperands(), [&](Value v) { return variesInside(v, depth + 1); });
+}
+
+/// Numbers of rounds of all loops but those over items, which start at the number of the block; and what conditions compare
+/// with a constant.
+void KernelWalk::findUnknowns() {
+  llvm::MapVector<Value, llvm::SmallSetVector<int64_t, 8>> compared;
+  llvm::SmallSetVector<Value, 4> rounds;
+  kernel.walk([&](Operation *op) {
+    if (!matters.lookup(op))
+      return;
+    if (auto loop = dyn_cast<scf::ForOp>(op); loop && isCounter(loop) && !numbers.get(loop.getUpperBound()))
+      rounds.insert(loop.getUpperBound());
+    auto branch = dyn_cast<scf::IfOp>(op);
+    auto compare = branch ? branch.getCondition().getDefiningOp<arith::CmpIOp>() : nullptr;
+    if (!compare || numbers.get(compare.getLhs()) || variesInside(compare.getLhs()))
+      return;
+    if (std::optional<int64_t> constant = numbers.get(compare.getRhs()))
+      for (int64_t near : {-1, 0, 1})
+        compared[compare.getLhs()].insert(*constant + near);
+  });
+  // Of many only the numbers that differ most.
+  for (Value bound : rounds) {
+    SmallVector<int64_t> &counts = unknowns[bound];
+    counts = {0, maxRing + 1};
+    if (rounds.size() <= 2)
+      counts = llvm::to_vector(llvm::seq<int64_t>(0, maxRing + 2));
+  }
+  constexpr size_t maxCompared = 3;
+  for (auto &[value, constants] : compared)
+    if (!unknowns.contains(value) && compared.size() <= maxCompared)
+      unknowns[value] = constants.takeVector();
+}
+
+LogicalResult KernelWalk::run() {
+  if (!isUnderstood())
+    return success();
+  findMemory();
+  if (numSlots == 0)
+    return success();
+  findUnknowns();
+  bool hasItems = llvm::any_of(kernel.getBody().getOps<scf::ForOp>(),
+                               [&](scf::ForOp loop) { return matters.lookup(loop) && !isCounter(loop); });
+  State before(numSlots), after(numSlots);
+  if (hasItems)
+    walk(kernel.getBody(), before);
+  else
+    walkEach(0, kernel.getBody(), before, after);
+  return failure(hasFailed);
+}
+
+void KernelWalk::walk(Region &region, State &state) {
+  for (Operation &op : region.front())
+    if (matters.lookup(&op) && !hasFailed)
+      visit(&op, state);
+}
+
+void KernelWalk::visit(Operation *op, State &state) {
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](scf::ForOp loop) { isCounter(loop) ? walkLoop(loop, state) : walkItems(loop, state); })
+      .Case([&](scf::WhileOp loop) { walkWhile(loop, state); })
+      .Case([&](scf::IfOp branch) { walkIf(branch, state); })
+      .Case([&](gpu::BarrierOp) { state.synchronize(std::nullopt); })
+      .Case([&](WaitCopiesOp wait) { state.synchronize(wait.getPending()); })
+      .Case([&](CommitCopiesOp) { state.commit(); })
+      .Case([&](CopyRowsOp copy) {
+        walk(copy.getBody(), state);
+        write(op, copy.getTile(), state, uncommitted);
+      })
+      .Case([&](ConvertRowsOp convert) {
+        walk(convert.getBody(), state);
+        write(op, convert.getTile(), state, written);
+      })
+      .Case([&](FillOp fill) {
+        walk(fill.getBody(), state);
+        write(op, fill.getArray(), state, written);
+      })
+      .Case([&](SpreadOp spread) { write(op, spread.getArray(), state, written); })
+      .Case([&](OrderOp order) {
+        for (Value tile : {order.getLow(), order.getHigh()})
+          read(op, tile, state);
+        for (Value tile : {order.getLow(), order.getHigh()})
+          write(op, tile, state, written);
+      })
+      .Case([&](MmaOp mma) {
+        for (Value tile : {mma.getLhs(), Value(mma.getRhs())})
+          if (isa<SharedType>(tile.getType()))
+            read(op, tile, state, mma.getFamily() == Family::wgmma);
+      })
+      .Case([&](LoadEntryOp load) { read(op, load.getArray(), state); })
+      .Case([&](LoadOperandOp load) { read(op, load.getTile(), state); })
+      .Default([&](Operation *other) {
+        for (Region &region : other->getRegions())
+          walk(region, state);
+      });
+}
+
+void KernelWalk::walkIf(scf::IfOp op, State &state) {
+  std::optional<int64_t> condition = numbers.get(op.getCondition());
+  State otherwise = state;
+  if (!condition || *condition)
+    walk(op.getThenRegion(), state);
+  if ((!condition || !*condition) && !op.getElseRegion().empty())
+    walk(op.getElseRegion(), otherwise);
+  if (!condition)
+    state.join(otherwise);
+  else if (!*condition)
+    state = otherwise;
+}
+
+void KernelWalk::walkLoop(scf::ForOp loop, State &state) {
+  std::optional<int64_t> end = numbers.get(loop.getUpperBound());
+  int64_t begin = *numbers.get(loop.getLowerBound()), step = *numbers.get(loop.getStep());
+  if (!end || step <= 0)
+    return;
+  // Rounds in the middle of a long loop do what others did before, in the same slots.
+  int64_t edge = step * period * (2 + maxRing / period), middle = (*end - begin - 2 * edge) / (step * period) * step * period;
+  for (int64_t i = begin; i < *end; i += step) {
+    if (i == begin + edge && middle > 0)
+      i += middle;
+    numbers.set(loop.getInductionVar(), i);
+    walk(loop.getRegion(), state);
+  }
+}
+
+/// A loop of unknown begin: each round may be followed by any other.
+void KernelWalk::walkItems(scf::ForOp loop, State &state) {
+  numbers.set(loop.getInductionVar(), std::nullopt);
+  bool isOuter = loop->getParentOp() == kernel;
+  State after(numSlots);
+  do {
+    after = State(numSlots);
+    if (isOuter) {
+      walkEach(0, loop.getRegion(), state, after);
+    } else {
+      after = state;
+      walk(loop.getRegion(), after);
+    }
+  } while (!hasFailed && state.join(after));
+}
+
+/// Walks a region for all numbers of the unknowns from `number` on, and adds to `after` what may hold then.
+void KernelWalk::walkEach(size_t number, Region &region, const State &before, State &after) {
+  if (hasFailed)
+    return;
+  if (number == unknowns.size()) {
+    State state = before;
+    walk(region, state);
+    after.join(state);
+    return;
+  }
+  auto &[value, tried] = *std::next(unknowns.begin(), number);
+  numbers.set(value, std::nullopt);
+  if (numbers.get(value)) // it is computed of others
+    return walkEach(number + 1, region, before, after);
+  for (int64_t count : tried) {
+    numbers.set(value, count);
+    walkEach(number + 1, region, before, after);
+  }
+  numbers.set(value, std::nullopt);
+}
+
+void KernelWalk::walkWhile(scf::WhileOp loop, State &state) {
+  State after(numSlots);
+  do {
+    walk(loop.getBefore(), state);
+    after = state;
+    walk(loop.getAfter(), after);
+  } while (!hasFailed && state.join(after));
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+template <typename Fn>
+void KernelWalk::forEachSlot(Value memory, State &state, Fn &&fn) {
+  AllocOp alloc = getAllocation(memory);
+  unsigned first = firstSlots[alloc], count = alloc.getMemory().getType().getNumSlots();
+  std::optional<int64_t> index;
+  for (Operation *op = memory.getDefiningOp(); op != alloc; op = op->getOperand(0).getDefiningOp())
+    if (auto slot = dyn_cast<SlotOp>(op))
+      index = numbers.get(slot.getIndex());
+  if (index && *index >= 0 && *index < count)
+    return fn(state[first + *index]);
+  for (unsigned i = 0; i < count; ++i)
+    fn(state[first + i]);
+}
+
+static bool isCopy(int progress) { return progress <= oldest; }
+
+void KernelWalk::read(Operation *op, Value memory, State &state, bool byProducts) {
+  forEachSlot(memory, state, [&](Slot &slot) {
+    slot.reads.insert(op);
+    for (auto &[writer, progress] : slot.writes) {
+      if (progress == uncommitted)
+        return report(op, memory, writer, "reads {0} while copies into it may be under way",
+                      "'ssa_gpu.commit_copies' and 'ssa_gpu.wait_copies' must come between", "copied here");
+      if (isCopy(progress))
+        return report(op, memory, writer, "reads {0} while copies into it may be under way",
+                      "an 'ssa_gpu.wait_copies' that leaves at most " + Twine(progress) + " groups pending must come between",
+                      "copied here");
+      if (byProducts)
+        return report(op, memory, writer, "reads {0} by 'wgmma' before it may see what is written there",
+                      "an 'ssa_gpu.wait_copies' must come between", "written here");
+      if (progress == written)
+        return report(op, memory, writer, "reads {0} before it may see what other threads write there",
+                      "a 'gpu.barrier' or 'ssa_gpu.wait_copies' must come between", "written here");
+    }
+  });
+}
+
+void KernelWalk::write(Operation *op, Value memory, State &state, int progress) {
+  forEachSlot(memory, state, [&](Slot &slot) {
+    for (Operation *reader : slot.reads)
+      if (reader != op)
+        return report(op, memory, reader, "overwrites {0} while other threads may still read it",
+                      "a 'gpu.barrier' or 'ssa_gpu.wait_copies' must come between", "read here");
+    for (auto &[writer, before] : slot.writes) {
+      if (isCopy(before))
+        return report(op, memory, writer, "overwrites {0} while copies into it may be under way",
+                      "an 'ssa_gpu.wait_copies' must come between", "copied here");
+      // One thread writes the same entries by the same kind of op.
+      if (before == written && writer->getName() != op->getName())
+        return report(op, memory, writer, "overwrites {0} while other threads may still write it",
+                      "a 'gpu.barrier' or 'ssa_gpu.wait_copies' must come between", "written here");
+    }
+    slot.writes.clear();
+    slot.writes[op] = progress;
+  });
+}
+
+void KernelWalk::report(Operation *op, Value memory, Operation *other, const Twine &does, const Twine &needs, StringRef note) {
+  if (hasFailed)
+    return;
+  hasFailed = true;
+  AllocOp alloc = getAllocation(memory);
+  std::string type;
+  llvm::raw_string_ostream(type) << "'" << alloc.getMemory().getType() << "'";
+  std::string text = does.str();
+  text.replace(text.find("{0}"), 3, type);
+  InFlightDiagnostic diag = op->emitOpError(text) << ": " << needs;
+  diag.attachNote(other->getLoc()) << note << " by '" << other->getName() << "'";
+  diag.attachNote(alloc.getLoc()) << "the memory is allocated here";
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct VerifySync : ssa_gpu::impl::SSAGPUVerifySyncPassBase<VerifySync> {
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>())
+      if (failed(KernelWalk(kernel).run()))
+        signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,94 @@
+# RUN: %python %s %source
+"""ssa-gpu-verify-sync must find what is missing: every kernel of the examples that has tiles in shared memory is taken as it is,
+which must be right, and with each of its waits, barriers and groups left out or weakened, which must be wrong.
+
+A mutant that is not found is right after all, if what is left out is done by another op as well. Those are listed in
+HARMLESS with the reason; a new one must be understood before it is added.
+"""
+
+import collections
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+CHIPS = ("sm_90a", "sm_100")
+PASSES = "inline,ssa-attach-target{chip=%s},ssa-optimize,ssa-fuse,ssa-sort-selection,ssa-select-schedule,convert-ssa-to-ssa-gpu,cse,canonicalize"
+HARMLESS = {
+    # Of a kernel with `mma.sync`: it waits for its queries before the loop over keys, so no copy of the last item is under way.
+    ("ssa_sparse_attend", "weaker ssa_gpu.wait_copies 0"),
+    ("ssa_sparse_attend", "barrier for ssa_gpu.wait_copies 0"),
+    # The loop over chunks of the head dim has one round: no chunk has been read before, and one group holds all copies.
+    ("ssa_route", "without gpu.barrier"),
+    ("ssa_route", "without ssa_gpu.commit_copies"),
+    # After keys are ordered in shared memory no copy is under way; `mma.sync` sees them after any barrier.
+    ("ssa_route", "weaker ssa_gpu.wait_copies 0"),
+    ("ssa_route", "barrier for ssa_gpu.wait_copies 0"),
+}
+SYNC = re.compile(r"^\s+(gpu\.barrier|ssa_gpu\.commit_copies|ssa_gpu\.wait_copies (\d+))$")
+
+
+def run(text, passes):
+    command = [os.environ["SSA_OPT"], "-", f"--pass-pipeline=builtin.module({passes})"]
+    return subprocess.run(command, input=text, capture_output=True, text=True)
+
+
+def kernels_of(text, chip):
+    """Every kernel with tiles as a module of its own."""
+    done = run(text, PASSES % chip)
+    if done.returncode:
+        return
+    for kernel in re.findall(r"^    gpu\.func @.*?^    }\n", done.stdout, re.M | re.S):
+        if "ssa_gpu.alloc" in kernel:
+            yield re.search(r"@(\w+)", kernel)[1], f"gpu.module @kernels {{\n{kernel}}}\n"
+
+
+def mutants_of(kernel):
+    """(what was done, the text) for each change."""
+    lines = kernel.splitlines(keepends=True)
+    for i, line in enumerate(lines):
+        found = SYNC.match(line)
+        if not found:
+            continue
+        changes = {"without": ""}
+        if found[2]:
+            changes["weaker"] = line.replace(found[2], str(int(found[2]) + 1))
+            changes["barrier for"] = line.replace(found[1], "gpu.barrier")
+        for name, changed in changes.items():
+            yield f"{name} {found[1]}", i, "".join(lines[:i] + [changed] + lines[i + 1 :])
+
+
+def is_found(kernel):
+    done = run(kernel, "gpu.module(ssa-gpu-verify-sync)")
+    assert done.returncode in (0, 1) and (done.returncode == 0 or "error:" in done.stderr), done.stderr
+    return done.returncode == 1
+
+
+def main():
+    source = pathlib.Path(sys.argv[1])
+    seen, found, missed, faults = set(), collections.Counter(), collections.Counter(), []
+    for path in sorted((source / "examples").glob("*.mlir")):
+        for chip in CHIPS:
+            for name, kernel in kernels_of(path.read_text(), chip):
+                key = re.sub(r"@\w+|!llvm\S+", "", kernel)
+                if key in seen:
+                    continue
+                seen.add(key)
+                if is_found(kernel):
+                    faults.append(f"{path.stem} {name} for {chip}: an error in a kernel that nothing was changed in")
+                for what, line, mutant in mutants_of(kernel):
+                    kind = re.sub(r"(_\d+)?$", "", name)
+                    detected = is_found(mutant)
+                    (found if detected else missed)[kind, what] += 1
+                    if not detected and (kind, what) not in HARMLESS:
+                        faults.append(f"{path.stem} {name} for {chip}: not found {what}, line {line + 1} of the kernel")
+    for key in sorted({*found, *missed}):
+        print(f"{key[0]:28} {key[1]:36} found {found[key]:3}  not found {missed[key]:3}")
+    print(f"{sum(found.values())} found, {sum(missed.values())} not")
+    if sum(found.values()) < 200 or any(not found[key] for key in missed):
+        faults.append("expected at least 200 mutants to be found, some of each kind")
+    sys.exit("\n".join(faults) or 0)
+
+
+main()
