@@ -12,7 +12,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/IR/InstIterator.h"
-#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/OptBisect.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -25,10 +25,10 @@
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/LoopRotation.h"
-#include "llvm/Transforms/Scalar/LoopStrengthReduce.h"
 #include "llvm/Transforms/Scalar/LoopUnrollPass.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/BypassSlowDivision.h"
 
 using namespace llvm;
 
@@ -40,13 +40,10 @@ struct RegisterUse {
   /// Addresses that are kept for a whole loop take registers that products need, or more warps. Measured on an H200:
   /// top-k of long rows takes half the time without, attention in blocks of one warp a quarter more.
   bool allowsHoisting() const { return !isTight && (!hasProducts || numThreads < 64); }
-  /// So do running addresses; but threads that only read a row and add are bound by what they compute before the next load.
-  bool allowsRunningAddresses() const { return !isTight && !hasProducts && !hasBarriers; }
 
   unsigned numThreads = 0;
   bool isTight;             // it is long, or says itself how many blocks have to fit
   bool hasProducts = false; // by `mma.sync`, whose operands are registers
-  bool hasBarriers = false;
 };
 } // namespace
 
@@ -60,11 +57,8 @@ RegisterUse::RegisterUse(const Function &kernel) {
   }
   isTight = numThreads >= 512 || kernel.hasFnAttribute("nvvm.minctasm");
   for (const Instruction &instruction : instructions(kernel))
-    if (auto *call = dyn_cast<CallBase>(&instruction); call && call->getCalledFunction()) {
-      StringRef name = call->getCalledFunction()->getName();
-      hasProducts |= name.starts_with("llvm.nvvm.mma.");
-      hasBarriers |= name.starts_with("llvm.nvvm.barrier");
-    }
+    if (auto *call = dyn_cast<CallBase>(&instruction); call && call->getCalledFunction())
+      hasProducts |= call->getCalledFunction()->getName().starts_with("llvm.nvvm.mma.");
 }
 
 static FunctionPassManager buildPipeline(RegisterUse use) {
@@ -83,10 +77,17 @@ static FunctionPassManager buildPipeline(RegisterUse use) {
   if (use.allowsHoisting())
     pipeline.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()), /*UseMemorySSA=*/true));
   pipeline.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
-  if (use.allowsRunningAddresses())
-    pipeline.addPass(createFunctionToLoopPassAdaptor(LoopStrengthReducePass()));
   pipeline.addPass(DivRemPairsPass()); // one division serves for its remainder too
   return pipeline;
+}
+
+/// A division of 64 bits takes a hundred instructions, one of 32 bits a dozen; most numbers that are divided fit.
+static void divideByFewerBits(Function &function) {
+  const DenseMap<unsigned, unsigned> widths = {{64, 32}};
+  for (BasicBlock *block = &function.front(), *next; block; block = next) {
+    next = block->getNextNode();
+    bypassSlowDivision(block, widths);
+  }
 }
 
 void mlir::ssa::optimizeKernels(Module &module, TargetMachine &machine) {
@@ -108,6 +109,7 @@ void mlir::ssa::optimizeKernels(Module &module, TargetMachine &machine) {
     if (function.isDeclaration())
       continue;
     buildPipeline(RegisterUse(function)).run(function, functions);
+    divideByFewerBits(function);
     functions.clear(function, function.getName());
   }
 }
@@ -118,7 +120,8 @@ struct CodeGenerationGate : OptPassGate {
   bool isEnabled() const override { return true; }
   bool shouldRunPass(StringRef pass, StringRef) const override {
     return !is_contained({"slsr", "nary-reassociate", "gvn", "Canonicalize Freeze Instructions in Loops",
-                          "Loop Strength Reduction", "early-cse", "codegenprepare", "early-machinelicm", "machine-cse", "machine-sink"},
+                          "Loop Strength Reduction", "early-cse", "codegenprepare", "early-machinelicm", "machine-cse",
+                          "machine-sink"},
                          pass);
   }
 };
