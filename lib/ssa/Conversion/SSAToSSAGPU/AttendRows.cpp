@@ -203,19 +203,23 @@ void AttendRowsKernel::copyRows(Argument argument, const SharedRows &to, int64_t
     });
 }
 
-/// Keys, values and numbers of a step.
+/// Keys, values and numbers of a step. Numbers come first: all that is copied of a row needs its own.
 void AttendRowsKernel::loadStep(const KeySlots &slots, Value step) {
   Value first = mul(step, i32(keysPerStep));
+  ifThen(lt(thread(), i32(keysPerStep)), [&] {
+    Value number = slots.getNumber(*this, add(first, thread()));
+    store(select(slots.isInSight(*this, number), number, i32(KeySlots::none)), numbers, threadId());
+  });
+  barrier();
   Value head = div(cell, index(plan.cells / cast<MemRefType>(getArgument(keyArg).getType()).getDimSize(1)));
   auto source = [&](Value row) -> Source {
-    Value slot = add(first, toI32(row)), number = slots.getNumber(*this, slot);
+    Value number = load(numbers, row), exists = ne(number, i32(KeySlots::none));
     if (op.isGathered())
-      return {{batch, head, slots.listRow, toIndex(slot)}, slots.isInSight(*this, number)};
-    return {{batch, head, toIndex(number)}, slots.isInSight(*this, number)};
+      return {{batch, head, slots.listRow, add(toIndex(first), row)}, exists};
+    return {{batch, head, toIndex(number)}, exists};
   };
   copyRows(keyArg, keys, keyWidth, source);
   copyRows(valueArg, values, valueWidth, source);
-  ifThen(lt(thread(), i32(keysPerStep)), [&] { store(slots.getNumber(*this, add(first, thread())), numbers, threadId()); });
 }
 
 /// The products of the lane's key with the queries of the warp.
@@ -259,8 +263,8 @@ Value AttendRowsKernel::reduceWarp(Value v, llvm::function_ref<Value(Value, Valu
   return v;
 }
 
-/// Joins a step with those before. `state` has the maximum of each row, then the sum of each. Gives the new ones, then what outputs are to
-/// be rescaled by; the weights of the step go to shared memory.
+/// Joins a step with those before. `state` has the maximum of each row, then the lane's part of the sum of each. Gives the new ones, then
+/// what outputs are to be rescaled by; the weights of the step go to shared memory.
 SmallVector<Value> AttendRowsKernel::joinWeights(const KeySlots &slots, ValueRange state) {
   int64_t count = plan.rowsPerWarp;
   SmallVector<Value> products = multiplyKeys(), maxima, sums, rescales;
@@ -273,10 +277,9 @@ SmallVector<Value> AttendRowsKernel::joinWeights(const KeySlots &slots, ValueRan
     Value isNone = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, max, f32(-infinity));
     Value reference = select(isNone, f32(0), max);
     Value weight = exp(fsub(logit, reference)), rescale = exp(fsub(state[i], reference));
-    Value sum = reduceWarp(weight, [&](Value a, Value b) { return fadd(a, b); });
     store(weight, weights.memory, add(mul(toIndex(add(warp(), i32(i * warps))), index(weights.pitch)), toIndex(lane())));
     maxima.push_back(max);
-    sums.push_back(fadd(fmul(state[count + i], rescale), sum));
+    sums.push_back(fadd(fmul(state[count + i], rescale), weight));
     rescales.push_back(rescale);
   }
   warpBarrier();
@@ -312,7 +315,7 @@ SmallVector<Value> AttendRowsKernel::multiplyValues(ValueRange outputs, ValueRan
 
 /// Writes row `i` of the warp: `state` has maxima, sums and outputs.
 void AttendRowsKernel::storeRow(const Row &row, ValueRange state, unsigned i) {
-  Value max = state[i], sum = state[plan.rowsPerWarp + i];
+  Value max = state[i], sum = reduceWarp(state[plan.rowsPerWarp + i], [&](Value a, Value b) { return fadd(a, b); });
   Value isEmpty = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, sum, f32(0));
   Value factor = broadcast(select(isEmpty, f32(1), sum), plan.chunk);
   Type type = op.getOutput().getType().getElementType();
