@@ -20,6 +20,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -63,7 +64,7 @@ public:
 
   AttendRowsKernel(HostFunction &host, SparseAttendOp op, const RowsPlan &plan, ValueRange arguments, size_t numCaptured);
   int64_t getSharedBytes() const { return queries.bytes() + keys.bytes() + values.bytes() + weights.bytes() + keysPerStep * 4; }
-  void build(HostFunction &host);
+  void build(HostFunction &host, TargetAttr target);
 
 private:
   /// A row of the warp: which query of which head.
@@ -363,12 +364,15 @@ void AttendRowsKernel::buildItem(Value item) {
     storeRow(rows[i], state, i);
 }
 
-void AttendRowsKernel::build(HostFunction &host) {
+void AttendRowsKernel::build(HostFunction &host, TargetAttr target) {
   Emitter e(host.builder, loc);
   Value query = host.getBuffer(op.getQuery());
   Value lists = e.ceilDiv(e.dim(query, 2), e.index(plan.queryBlock));
   Value items = e.mul(e.mul(e.dim(query, 0), e.index(plan.cells * plan.tilesPerList())), lists);
   allocateShared();
+  // Blocks wait for their copies: more of them hide more, as far as shared memory goes. Above four registers would be short.
+  constexpr int64_t maxBlocks = 4, reserved = 1024; // of a block
+  setBlocksPerSM(std::clamp<int64_t>(target.sharedMemoryBytesPerSM() / (getSharedBytes() + reserved), 1, maxBlocks));
   forEachItem(items, [&](Value item) { buildItem(item); });
   finish(getSharedBytes());
 }
@@ -395,6 +399,6 @@ LogicalResult ssa::convertAttendRows(HostFunction &host, SparseAttendOp op) {
     return op.emitOpError() << "on CUDA cores needs " << k.getSharedBytes() << " bytes of shared memory for head dims of "
                             << op.getQuery().getType().getDimSize(3) << " and " << op.getOutput().getType().getDimSize(3) << ", but "
                             << target.getChip() << " has " << target.sharedMemoryBytes();
-  k.build(host);
+  k.build(host, target);
   return success();
 }
