@@ -6,10 +6,12 @@
 // A thread has 8 channels of every 8th row of a block, 16 bytes at a time; the 8 threads of a block join their sums.
 // CHECK: gpu.func @ssa_pool(
 // CHECK-SAME: workgroup(%[[SCRATCH:.*]] : memref<2048xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
-// CHECK-SAME: kernel attributes {known_block_size = array<i32: 256, 1, 1>}
-// CHECK: %[[SUM:.*]] = scf.for %{{.*}} step %c8 iter_args(%[[ACC:.*]] = %{{.*}}) -> (vector<8xf32>)
+// CHECK-SAME: kernel attributes {known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 4 : i32}
+// Four rows are on their way at a time.
+// CHECK: %[[SUM:.*]] = scf.for %{{.*}} step %c4 iter_args(%[[ACC:.*]] = %{{.*}}) -> (vector<8xf32>)
 // CHECK: %[[ROW:.*]] = vector.load %arg0[%{{.*}}] {alignment = 16 : i64} : {{.*}}, vector<8xbf16>
 // CHECK: %[[WIDE:.*]] = arith.extf %[[ROW]]
+// CHECK-COUNT-3: vector.load %arg0
 // CHECK: arith.addf %[[ACC]], %[[WIDE]]
 // CHECK-COUNT-4: gpu.barrier
 // CHECK-NOT: gpu.barrier
@@ -59,7 +61,7 @@ func.func @scaled(%k: !k, %s: tensor<?x2x?xf32>) -> !y {
 // Sums of long blocks are made of shorter ones.
 // CHECK: gpu.func @ssa_pool(
 // CHECK: scf.for %{{.*}} step %c1024 iter_args
-// CHECK: scf.for %{{.*}} step %c16 iter_args
+// CHECK: scf.for %{{.*}} step %c4 iter_args
 func.func @long(%k: !k) -> !k {
   %kc = ssa.pool mean %k {blocks = #ssa.blocks<100000>} : !k -> !k
   return %kc : !k

@@ -10,16 +10,14 @@
 // longest row that there can be.
 // CHECK: gpu.func @ssa_topk(
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
-// A key orders as its score does; NaN and -inf are 0, forced blocks the greatest.
+// What is compared is the score itself; NaN becomes -inf, forced blocks a NaN of our own.
 // CHECK: %[[SCORE:.*]] = memref.load %arg0
 // CHECK-COUNT-7: memref.load %arg0
 // CHECK: %[[INIT:.*]] = arith.cmpi ult, %{{.*}}, %c1_i32
 // CHECK: %[[LOCAL:.*]] = arith.cmpi ult
 // CHECK: %[[FORCED:.*]] = arith.ori %[[INIT]], %[[LOCAL]]
-// CHECK: %[[IS:.*]] = arith.cmpf ogt, %[[SCORE]], %{{.*}} : f32
-// CHECK: arith.addf %[[SCORE]], %{{.*}} : f32
-// CHECK: %[[KEY:.*]] = arith.select %[[IS]], %{{.*}}, %c0_i32
-// CHECK: arith.select %[[FORCED]], %c-1_i32, %[[KEY]]
+// CHECK: %[[NUMBER:.*]] = arith.maxnumf %[[SCORE]], %{{.*}} : f32
+// CHECK: arith.select %[[FORCED]], %{{.*}}, %[[NUMBER]] : f32
 // No wait for other warps, and no order that depends on which thread comes first.
 // CHECK-NOT: gpu.barrier
 // CHECK-NOT: memref.atomic_rmw

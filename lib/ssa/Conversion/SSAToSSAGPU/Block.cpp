@@ -33,6 +33,10 @@ void BlockKernel::warpBarrier() {
                                 ValueRange{i32(allLanes)});
 }
 
+Value BlockKernel::anyLane(Value condition) {
+  return callWarp(builder.getI1Type(), "llvm.nvvm.vote.any.sync", {i32(allLanes), condition});
+}
+
 Value BlockKernel::countBelow(Value mask) {
   Value below = sub(shiftLeft(i32(1), lane()), i32(1));
   return popCount(both(mask, below));
@@ -48,13 +52,13 @@ std::pair<Value, Value> BlockKernel::shuffleUp(Value v, int64_t distance, int64_
   return {op.getShuffleResult(), le(i32(distance), rem(lane(), i32(groupSize)))};
 }
 
-Value BlockKernel::callWarp(StringRef intrinsic, ValueRange operands) {
-  return LLVM::CallIntrinsicOp::create(builder, loc, builder.getI32Type(), builder.getStringAttr(intrinsic), operands)
-      .getResult(0);
+Value BlockKernel::callWarp(Type type, StringRef intrinsic, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(builder, loc, type, builder.getStringAttr(intrinsic), operands).getResult(0);
 }
 
-Value BlockKernel::warpMax(Value v) { return callWarp("llvm.nvvm.redux.sync.umax", {v, i32(allLanes)}); }
-Value BlockKernel::warpSum(Value v) { return callWarp("llvm.nvvm.redux.sync.add", {v, i32(allLanes)}); }
+Value BlockKernel::warpMax(Value v) { return callWarp(v.getType(), "llvm.nvvm.redux.sync.umax", {v, i32(allLanes)}); }
+Value BlockKernel::warpMin(Value v) { return callWarp(v.getType(), "llvm.nvvm.redux.sync.umin", {v, i32(allLanes)}); }
+Value BlockKernel::warpSum(Value v) { return callWarp(v.getType(), "llvm.nvvm.redux.sync.add", {v, i32(allLanes)}); }
 
 //===----------------------------------------------------------------------===//
 // Blocks

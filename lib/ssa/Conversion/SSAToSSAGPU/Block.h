@@ -33,14 +33,17 @@ public:
   /// All lanes of the warp do.
   void warpBarrier();
 
+  /// Whether the condition holds in any lane.
+  Value anyLane(Value condition);
   /// How many of the lanes below the own one are in `mask`.
   Value countBelow(Value mask);
   /// The value of lane `from`.
   Value shuffle(Value v, Value from);
   /// The value of the lane `distance` below; whether there is one in the same group of lanes.
   std::pair<Value, Value> shuffleUp(Value v, int64_t distance, int64_t groupSize = warpSize);
-  /// The largest unsigned value, the sum, in all lanes.
+  /// The largest and the least unsigned value, the sum, in all lanes.
   Value warpMax(Value v);
+  Value warpMin(Value v);
   Value warpSum(Value v);
 
   /// The sum over the threads before, and over all.
@@ -71,8 +74,8 @@ public:
   SmallVector<Value> addScratch(TypeRange types);
 
 private:
-  /// An intrinsic of a warp that gives an i32.
-  Value callWarp(StringRef intrinsic, ValueRange operands);
+  /// An intrinsic of a warp.
+  Value callWarp(Type type, StringRef intrinsic, ValueRange operands);
 
   int64_t numThreads;
 };

@@ -12,88 +12,87 @@ using namespace mlir::ssa;
 
 BlockTopK::BlockTopK(HostFunction &host, TopKOp op, const TopKOperands &operands)
     : BlockKernel(host.builder, op, "ssa_topk_long", op.getTopP() ? 256 : 512, operands.getArguments()), op(op),
-      row(*this, op), width(op.getType().getWidth()), threads(getNumThreads()), sectionWords(wordsPerThread * threads),
-      sectionColumns(sectionWords * wordBits) {
+      row(*this, op), width(op.getType().getWidth()), threads(getNumThreads()) {
   setBlocksPerSM(op.getTopP() ? 1 : 2);
 }
 
-Value BlockTopK::loadRowKey(Value i) {
-  Value column = add(row.begin, i);
-  return row.getKeyOrNever(column, row.loadScoreOrNone(column));
-}
+Value BlockTopK::loadRowKey(Value i) { return row.getKey(row.loadMarked(add(row.begin, i), /*areAll=*/false)[0]); }
 
 //===----------------------------------------------------------------------===//
 // Collecting
 //===----------------------------------------------------------------------===//
 
-/// A key that somewhat more than `width` keys of a row that does not fit the buffer should reach. Uses the buffer.
-Value BlockTopK::guessBound() {
+/// Puts a sample of a row that does not fit the buffer there. How many of its
+/// keys should reach a bound that somewhat more than `width` keys of the row
+/// reach.
+Value BlockTopK::loadSample() {
   // Runs of four columns, spread over the row.
   constexpr int64_t run = 4;
+  int64_t samplesPerWarp = sampleSize / getNumWarps();
   Value distance = div(count, i32(sampleSize / run));
-  forEach(i32(sampleSize), [&](Value i) {
-    Value place = add(mul(div(i, i32(run)), distance), rem(i, i32(run)));
-    store(loadRowKey(place), keys, toIndex(i));
+  forEachInPart(i32(samplesPerWarp), [&](Value slot, Value i) {
+    Value number = add(mul(warp(), i32(samplesPerWarp)), i);
+    Value place = add(mul(div(number, i32(run)), distance), rem(number, i32(run)));
+    store(loadRowKey(place), keys, toIndex(slot));
   });
-  barrier();
   // As many of the sample as of the row, and four times the deviation of that number.
-  Value share =
-      fdiv(f32(double(width) * sampleSize), arith::UIToFPOp::create(builder, loc, builder.getF32Type(), count));
+  Value numColumns = arith::UIToFPOp::create(builder, loc, builder.getF32Type(), count);
+  Value share = fdiv(f32(double(width) * sampleSize), numColumns);
   Value spread = fmul(f32(4), math::SqrtOp::create(builder, loc, share));
-  Value wanted = arith::FPToUIOp::create(builder, loc, builder.getI32Type(), fadd(fadd(share, spread), f32(4)));
-  auto source = [&](Value i) { return load(keys, toIndex(i)); };
-  return findThreshold(source, i32(sampleSize), wanted, row.getLowestKey()).key;
+  return arith::FPToUIOp::create(builder, loc, builder.getI32Type(), fadd(fadd(share, spread), f32(4)));
 }
 
-/// Appends those of a warp's keys that reach the bound to the buffer while there is room, and counts them all. Key u is
-/// of column `first` + u * `threads` + thread. Few are expected: what is done for each is little, and none of it by the
-/// whole warp.
-void BlockTopK::append(ArrayRef<Value> found, Value bound, Value first) {
-  SmallVector<Value> reaches;
-  Value own = i32(0);
-  for (Value key : found) {
-    reaches.push_back(uge(key, bound));
-    own = add(own, select(reaches.back(), i32(1), i32(0)));
-  }
-  Scan ranks = scanWarp(own);
-  ifThen(ne(ranks.total, i32(0)), [&] {
-    Value begin = ifElse(
-        eq(lane(), i32(0)), builder.getI32Type(),
-        [&] { return SmallVector<Value>{atomicAdd(ranks.total, words, index(collectedWord))}; },
-        [&] { return SmallVector<Value>{i32(0)}; })[0];
-    Value place = add(shuffle(begin, i32(0)), ranks.before);
-    for (auto [u, key] : llvm::enumerate(found)) {
-      ifThen(both(reaches[u], lt(place, slots)), [&, key = key, u = u] {
-        store(key, keys, toIndex(place));
+/// Appends the keys of those of a warp's scores that reach the bound to its part of the buffer while there is room;
+/// `end` is where the next one goes. Score u is of column `first` + u * `threads` + thread. Few are expected: what is
+/// done for each score is little, and none of it with other warps.
+void BlockTopK::append(ArrayRef<Value> scores, Value boundScore, Value first, Value &end) {
+  Value partEnd = add(partBegin, partSize);
+  for (auto [u, score] : llvm::enumerate(scores)) {
+    Value reaches = row.reaches(score, boundScore);
+    auto none = [&] { return SmallVector<Value>{end}; };
+    auto some = [&, score = score, u = u] {
+      Value mask = ballot(reaches), place = add(end, countBelow(mask));
+      ifThen(both(reaches, lt(place, partEnd)), [&] {
+        store(row.getReachingKey(score), keys, toIndex(place));
         store(add(first, add(thread(), i32(u * threads))), columns, toIndex(place));
       });
-      place = add(place, select(reaches[u], i32(1), i32(0)));
-    }
-  });
+      return SmallVector<Value>{add(end, popCount(mask))};
+    };
+    end = ifElse(anyLane(reaches), builder.getI32Type(), some, none)[0];
+  }
 }
 
-/// Fills the buffer with the keys that reach the bound.
-void BlockTopK::collect(Value bound) {
-  fromOneThread([&] { setWord(collectedWord, i32(0)); });
+/// Fills the buffer with the keys that reach the bound; how many the warp
+/// found.
+Value BlockTopK::collect(Value bound) {
+  fromOneThread([&] {
+    setWord(collectedWord, i32(0));
+    setWord(overflowWord, i32(0));
+  });
   barrier();
   // Strides of columns that all have scores, then the rest.
   int64_t chunk = unroll * threads;
-  Value whole = max(min(sub(row.scored, row.begin), count), i32(0));
+  Value whole = max(min(sub(row.scored, row.begin), count), i32(0)), boundScore = row.getBoundScore(bound);
   whole = sub(whole, rem(whole, i32(chunk)));
-  auto columnOf = [&](Value first, int64_t u) { return add(add(row.begin, first), add(thread(), i32(u * threads))); };
-  loop(i32(0), whole, i32(chunk), [&](Value first) {
-    SmallVector<Value> scores, found;
-    for (int64_t u = 0; u < unroll; ++u)
-      scores.push_back(row.loadScore(columnOf(first, u)));
-    for (int64_t u = 0; u < unroll; ++u)
-      found.push_back(row.getKey(columnOf(first, u), scores[u]));
-    append(found, bound, first);
-  });
-  loop(whole, count, i32(threads), [&](Value first) {
-    Value key = loadRowKey(add(first, thread()));
-    append(key, bound, first);
+  auto appendFrom = [&](Value first, Value end, int64_t strides, bool areAll) {
+    SmallVector<Value> numbers;
+    for (int64_t u = 0; u < strides; ++u)
+      numbers.push_back(add(add(row.begin, first), add(thread(), i32(u * threads))));
+    append(row.loadMarked(numbers, areAll), boundScore, first, end);
+    return SmallVector<Value>{end};
+  };
+  Value end = loop(i32(0), whole, i32(chunk), partBegin, [&](Value first, ValueRange carried) {
+    return appendFrom(first, carried[0], unroll, /*areAll=*/true);
+  })[0];
+  end = loop(whole, count, i32(threads), end,
+             [&](Value first, ValueRange carried) { return appendFrom(first, carried[0], 1, /*areAll=*/false); })[0];
+  Value taken = sub(end, partBegin);
+  ifThen(eq(lane(), i32(0)), [&] {
+    atomicAdd(taken, words, index(collectedWord));
+    ifThen(lt(partSize, taken), [&] { atomicOr(i32(1), words, index(overflowWord)); });
   });
   barrier();
+  return taken;
 }
 
 //===----------------------------------------------------------------------===//
@@ -126,15 +125,14 @@ void BlockTopK::findBin(Value wanted) {
 /// One histogram of the keys in `low` .. `high`: the range becomes that of the bin of the `wanted`-th greatest of them.
 /// Carried are both ends, `wanted`, whether the threshold is found (it is `low` then) and whether all that reach it are
 /// taken.
-SmallVector<Value> BlockTopK::narrow(Source source, Value size, ValueRange range) {
+SmallVector<Value> BlockTopK::narrow(KeyVisitor visitKeys, ValueRange range) {
   Value low = range[0], high = range[1], wanted = range[2];
   Value bits = sub(i32(32), countLeadingZeros(sub(high, low))), shift = max(sub(bits, i32(binBits)), i32(0));
   for (int64_t i = 0; i < bins; i += threads)
     store(i32(0), histogram, toIndex(add(thread(), i32(i))));
   fromOneThread([&] { setWord(binWord, i32(-1)); });
   barrier();
-  forEach(size, [&](Value i) {
-    Value key = source(i);
+  visitKeys([&](Value key) {
     ifThen(both(uge(key, low), ule(key, high)),
            [&] { atomicAdd(i32(1), histogram, toIndex(shiftRight(sub(key, low), shift))); });
   });
@@ -150,13 +148,13 @@ SmallVector<Value> BlockTopK::narrow(Source source, Value size, ValueRange range
   return {begin, end, left, isFound, takesAll};
 }
 
-/// The threshold that `wanted` (at least 1) of `size` keys pass, or all from `lowest` on if there are fewer. The keys
-/// must be readable by all threads.
-BlockTopK::Threshold BlockTopK::findThreshold(Source source, Value size, Value wanted, Value lowest) {
+/// The threshold that `wanted` (at least 1) of the keys pass, or all from
+/// `lowest` on if there are fewer.
+BlockTopK::Threshold BlockTopK::findThreshold(KeyVisitor visitKeys, Value wanted, Value lowest) {
   Value no = bit(false);
   SmallVector<Value> found = loopWhile(
       {lowest, i32(int32_t(forcedKey)), wanted, no, no}, [&](ValueRange range) { return eq(range[3], no); },
-      [&](ValueRange range) { return narrow(source, size, range); });
+      [&](ValueRange range) { return narrow(visitKeys, range); });
   return {found[0], found[2], found[4]};
 }
 
@@ -165,9 +163,11 @@ BlockTopK::Threshold BlockTopK::findThreshold(Source source, Value size, Value w
 //===----------------------------------------------------------------------===//
 
 /// Sets the bits of the section from column `first` on (relative to the row's begin).
-void BlockTopK::markFromBuffer(const Threshold &threshold, Value collected, Value first) {
-  forEach(collected, [&](Value i) {
-    Value key = load(keys, toIndex(i)), place = sub(load(columns, toIndex(i)), first);
+void BlockTopK::markFromBuffer(const Threshold &threshold, Value taken, Value first) {
+  forEach(getSectionWords(first), [&](Value word) { store(i32(0), above, toIndex(word)); });
+  barrier();
+  forEachInPart(taken, [&](Value slot, Value) {
+    Value key = load(keys, toIndex(slot)), place = sub(load(columns, toIndex(slot)), first);
     ifThen(both(uge(key, threshold.key), ult(place, i32(sectionColumns))), [&] {
       Value bit = shiftLeft(i32(1), rem(place, i32(wordBits)));
       atomicOr(bit, above, toIndex(div(place, i32(wordBits))));
@@ -175,26 +175,28 @@ void BlockTopK::markFromBuffer(const Threshold &threshold, Value collected, Valu
   });
 }
 
+/// How many words the section from column `first` on has.
+Value BlockTopK::getSectionWords(Value first) {
+  return min(ceilDiv(sub(count, first), i32(wordBits)), i32(sectionWords));
+}
+
 void BlockTopK::markFromRow(const Threshold &threshold, Value first) {
-  Value numWords = min(ceilDiv(sub(count, first), i32(wordBits)), i32(sectionWords));
   // A warp makes `unroll` words at a time; lane u keeps word u.
-  Value words = mul(ceilDiv(numWords, i32(unroll)), i32(unroll));
+  Value words = mul(ceilDiv(getSectionWords(first), i32(unroll)), i32(unroll));
   loop(mul(warp(), i32(unroll)), words, i32(getNumWarps() * unroll), [&](Value word) {
-    SmallVector<Value> places, scores;
-    for (int64_t u = 0; u < unroll; ++u) {
-      places.push_back(add(first, add(mul(add(word, i32(u)), i32(wordBits)), lane())));
-      scores.push_back(row.loadScoreOrNone(add(row.begin, places.back())));
-    }
+    SmallVector<Value> numbers;
+    for (int64_t u = 0; u < unroll; ++u)
+      numbers.push_back(add(add(row.begin, first), add(mul(add(word, i32(u)), i32(wordBits)), lane())));
     Value aboveBits = i32(0), equalBits = i32(0);
-    for (int64_t u = 0; u < unroll; ++u) {
-      Value key = row.getKeyOrNever(add(row.begin, places[u]), scores[u]), isMine = eq(lane(), i32(u));
+    for (auto [u, score] : llvm::enumerate(row.loadMarked(numbers, /*areAll=*/false))) {
+      Value key = row.getKey(score), isMine = eq(lane(), i32(u));
       aboveBits = select(isMine, ballot(ugt(key, threshold.key)), aboveBits);
       equalBits = select(isMine, ballot(eq(key, threshold.key)), equalBits);
     }
     ifThen(lt(lane(), i32(unroll)), [&] {
       Value at = toIndex(add(word, lane()));
       store(aboveBits, above, at);
-      store(equalBits, equal, at);
+      store(equalBits, keys, at); // the buffer is not needed any more
     });
   });
 }
@@ -211,61 +213,59 @@ Value BlockTopK::writeBits(Value bits, Value firstColumn, Value rank) {
       })[1];
 }
 
-/// Writes the columns of a section, of which `written` entries and `seen` keys equal to the threshold are before it;
-/// both numbers behind it.
-SmallVector<Value> BlockTopK::writeSection(Value first, Value written, Value seen, Value room) {
-  SmallVector<Value> aboveBits, equalBits;
-  Value counts = i32(0);
-  for (int64_t i = 0; i < wordsPerThread; ++i) {
-    Value at = toIndex(add(mul(thread(), i32(wordsPerThread)), i32(i)));
-    aboveBits.push_back(load(above, at));
-    equalBits.push_back(load(equal, at));
-    counts = add(counts, add(popCount(aboveBits.back()), shiftLeft(popCount(equalBits.back()), i32(16))));
-  }
-  Scan ranks = scan(counts, sums);
-  auto low = [&](Value v) { return both(v, i32(0xffff)); };
-  auto high = [&](Value v) { return shiftRight(v, i32(16)); };
-  Value left = max(sub(room, seen), i32(0)); // of keys equal to the threshold
-  Value rank = add(written, add(low(ranks.before), min(high(ranks.before), left)));
-  Value mine = max(sub(left, high(ranks.before)), i32(0));
-  for (int64_t i = 0; i < wordsPerThread; ++i) {
-    // The first of the equal ones, as many as there is room for.
-    SmallVector<Value> taken = loopWhile(
-        {equalBits[i], i32(0), mine}, [&](ValueRange bits) { return both(ne(bits[0], i32(0)), lt(i32(0), bits[2])); },
-        [&](ValueRange bits) {
-          Value lowest = both(bits[0], sub(i32(0), bits[0]));
-          return SmallVector<Value>{bitXor(bits[0], lowest), either(bits[1], lowest), sub(bits[2], i32(1))};
-        });
-    mine = taken[2];
-    Value word = add(mul(thread(), i32(wordsPerThread)), i32(i));
-    Value firstColumn = add(row.begin, add(first, mul(word, i32(wordBits))));
-    rank = writeBits(either(aboveBits[i], taken[1]), firstColumn, rank);
-  }
-  return {add(written, add(low(ranks.total), min(high(ranks.total), left))), add(seen, high(ranks.total))};
+/// Of the bits `equal` the first `room`; how much room is left.
+std::pair<Value, Value> BlockTopK::takeFirst(Value equal, Value room) {
+  SmallVector<Value> taken = loopWhile(
+      {equal, i32(0), room}, [&](ValueRange bits) { return both(ne(bits[0], i32(0)), lt(i32(0), bits[2])); },
+      [&](ValueRange bits) {
+        Value lowest = both(bits[0], sub(i32(0), bits[0]));
+        return SmallVector<Value>{bitXor(bits[0], lowest), either(bits[1], lowest), sub(bits[2], i32(1))};
+      });
+  return {taken[1], taken[2]};
 }
 
-void BlockTopK::writeSelected(const Threshold &threshold, Value isInBuffer, Value collected) {
+/// Writes the columns of a section, of which `written` entries and `seen` keys equal to the threshold are before it;
+/// both numbers behind it. Each thread has a stretch of the words.
+SmallVector<Value> BlockTopK::writeSection(Value first, Value written, Value seen, Value room, Value isInBuffer) {
+  Type i32Type = builder.getI32Type();
+  Value numWords = getSectionWords(first), length = ceilDiv(numWords, i32(threads));
+  Value begin = min(mul(thread(), length), numWords), end = min(add(begin, length), numWords);
+  auto loadEqual = [&](Value word) { // of the buffer all keys that are equal are taken, and marked as if above
+    return ifElse(
+        isInBuffer, i32Type, [&] { return SmallVector<Value>{i32(0)}; },
+        [&] { return SmallVector<Value>{load(keys, toIndex(word))}; })[0];
+  };
+  SmallVector<Value> counts = loop(begin, end, i32(1), {i32(0), i32(0)}, [&](Value word, ValueRange sums) {
+    return SmallVector<Value>{add(sums[0], popCount(load(above, toIndex(word)))),
+                              add(sums[1], popCount(loadEqual(word)))};
+  });
+  Scan ranks = scan(counts[0], sums);
+  SmallVector<Value> equals = ifElse(
+      isInBuffer, {i32Type, i32Type}, [&] { return SmallVector<Value>{i32(0), i32(0)}; },
+      [&] {
+        Scan scanned = scan(counts[1], sums);
+        return SmallVector<Value>{scanned.before, scanned.total};
+      });
+  Value left = max(sub(room, seen), i32(0)); // of keys equal to the threshold
+  Value rank = add(written, add(ranks.before, min(equals[0], left)));
+  loop(begin, end, i32(1), {rank, max(sub(left, equals[0]), i32(0))}, [&](Value word, ValueRange carried) {
+    auto [taken, roomLeft] = takeFirst(loadEqual(word), carried[1]);
+    Value firstColumn = add(row.begin, add(first, mul(word, i32(wordBits))));
+    Value next = writeBits(either(load(above, toIndex(word)), taken), firstColumn, carried[0]);
+    return SmallVector<Value>{next, roomLeft};
+  });
+  barrier(); // the words have been read
+  return {add(written, add(ranks.total, min(equals[1], left))), add(seen, equals[1])};
+}
+
+void BlockTopK::writeSelected(const Threshold &threshold, Value isInBuffer, Value taken) {
   auto isOpen = [&](ValueRange carried) { return both(lt(carried[0], count), lt(carried[1], i32(width))); };
   SmallVector<Value> end = loopWhile({i32(0), i32(0), i32(0)}, isOpen, [&](ValueRange carried) {
-    Value first = carried[0], written = carried[1], seen = carried[2];
-    for (int64_t i = 0; i < wordsPerThread; ++i) {
-      Value at = toIndex(add(mul(thread(), i32(wordsPerThread)), i32(i)));
-      store(i32(0), above, at);
-      store(i32(0), equal, at);
-    }
+    Value first = carried[0];
+    ifThen(isInBuffer, [&] { markFromBuffer(threshold, taken, first); });
+    ifThen(eq(isInBuffer, bit(false)), [&] { markFromRow(threshold, first); });
     barrier();
-    ifElse(
-        isInBuffer, {},
-        [&] {
-          markFromBuffer(threshold, collected, first);
-          return SmallVector<Value>();
-        },
-        [&] {
-          markFromRow(threshold, first);
-          return SmallVector<Value>();
-        });
-    barrier();
-    SmallVector<Value> next = writeSection(first, written, seen, threshold.room);
+    SmallVector<Value> next = writeSection(first, carried[1], carried[2], threshold.room, isInBuffer);
     return SmallVector<Value>{add(first, i32(sectionColumns)), next[0], next[1]};
   });
   row.storePadding(end[1], thread(), threads);
@@ -275,38 +275,63 @@ void BlockTopK::writeSelected(const Threshold &threshold, Value isInBuffer, Valu
 // The kernel
 //===----------------------------------------------------------------------===//
 
+/// Finds the threshold, in two rounds where the row does not fit the buffer:
+/// the threshold of the first, which looks at a sample, is the bound of what
+/// the second collects. So there is one search in the code.
+BlockTopK::Selection BlockTopK::selectKeys() {
+  Value lowest = row.getLowestKey(), none = i32(0), no = bit(false);
+  Type i32Type = builder.getI32Type(), bitType = builder.getI1Type();
+  SmallVector<Value> last = loopWhile(
+      {lt(slots, count), no, lowest, none, no, no, none}, [&](ValueRange carried) { return eq(carried[1], no); },
+      [&](ValueRange carried) {
+        Value isSample = carried[0], bound = carried[2];
+        auto sample = [&] {
+          Value wanted = loadSample();
+          return SmallVector<Value>{wanted, lowest, bit(true), i32(sampleSize / getNumWarps())};
+        };
+        auto collectAll = [&] {
+          Value taken = collect(bound), isEnough = ge(getWord(collectedWord), i32(width));
+          Value isInBuffer = both(eq(getWord(overflowWord), i32(0)), either(eq(bound, lowest), isEnough));
+          return SmallVector<Value>{i32(width), select(isInBuffer, bound, lowest), isInBuffer, taken};
+        };
+        SmallVector<Value> round = ifElse(isSample, {i32Type, i32Type, bitType, i32Type}, sample, collectAll);
+        Value isInBuffer = round[2], taken = round[3];
+        auto visitKeys = [&](llvm::function_ref<void(Value)> visit) {
+          ifThen(isInBuffer,
+                 [&] { forEachInPart(taken, [&](Value slot, Value) { visit(load(keys, toIndex(slot))); }); });
+          ifThen(eq(isInBuffer, no), [&] { forEach(count, [&](Value i) { visit(loadRowKey(i)); }); });
+        };
+        Threshold found = findThreshold(visitKeys, round[0], round[1]);
+        Value isDone = eq(isSample, no);
+        return SmallVector<Value>{no, isDone, found.key, found.room, found.takesAll, isInBuffer, taken};
+      });
+  return {{last[2], last[3], last[4]}, last[5], last[6]};
+}
+
 void BlockTopK::selectRow() {
   count = max(sub(row.end, row.begin), i32(0));
-  Value lowest = row.getLowestKey(), wanted = i32(width), fits = le(count, slots);
-  Value bound = ifElse(
-      fits, builder.getI32Type(), [&] { return SmallVector<Value>{lowest}; },
-      [&] { return SmallVector<Value>{guessBound()}; })[0];
-  collect(bound);
-  Value collected = getWord(collectedWord);
-  Value isInBuffer = both(le(collected, slots), either(eq(bound, lowest), ge(collected, wanted)));
-  auto found = [](const Threshold &t) { return SmallVector<Value>{t.key, t.room, t.takesAll}; };
-  SmallVector<Value> values = ifElse(
-      isInBuffer, {builder.getI32Type(), builder.getI32Type(), builder.getI1Type()},
-      [&] { return found(findThreshold([&](Value i) { return load(keys, toIndex(i)); }, collected, wanted, bound)); },
-      [&] { return found(findThreshold([&](Value i) { return loadRowKey(i); }, count, wanted, lowest)); });
-  Threshold threshold = {values[0], values[1], values[2]};
-  isInBuffer = both(isInBuffer, threshold.takesAll);
+  Selection selection = selectKeys();
+  // If only some of the keys equal to the threshold are taken, it is the first
+  // in the row.
+  Value isInBuffer = both(selection.isInBuffer, selection.threshold.takesAll);
   if (op.getTopP()) {
-    threshold = limitMass(threshold);
+    selection.threshold = limitMass(selection.threshold);
     isInBuffer = bit(false);
   }
-  writeSelected(threshold, isInBuffer, collected);
+  writeSelected(selection.threshold, isInBuffer, selection.taken);
   barrier(); // the buffer has been read
 }
 
 void BlockTopK::build(HostFunction &host, const TopKOperands &operands) {
-  // The buffer holds a row that is not too long, and for `top_p` the list.
+  // The buffer holds a row that is not too long, and for `top_p` the list; each
+  // warp has an equal part of it.
   int64_t least = op.getTopP() ? llvm::PowerOf2Ceil(width) : 1;
-  auto getSlots = [&](Emitter &e, Value columns) { return e.max(e.min(columns, e.index(maxSlots)), e.index(least)); };
+  auto getSlots = [&](Emitter &e, Value columns) {
+    Value wanted = e.max(e.min(columns, e.index(maxSlots)), e.index(least));
+    return e.mul(e.ceilDiv(wanted, e.index(threads)), e.index(threads));
+  };
   Type i32Type = builder.getI32Type();
-  histogram = addShared(i32Type, bins);
-  above = addShared(i32Type, sectionWords);
-  equal = addShared(i32Type, sectionWords);
+  above = histogram = addShared(i32Type, sectionWords); // never needed at the same time
   sums = addShared(i32Type, getNumWarps());
   words = addShared(i32Type, numWords);
   if (op.getTopP())
@@ -317,6 +342,8 @@ void BlockTopK::build(HostFunction &host, const TopKOperands &operands) {
     keys = getDynamicShared(i32Type, index(0), size);
     columns = getDynamicShared(i32Type, mul(size, index(wordBytes)), size);
     slots = toI32(size);
+    partSize = div(slots, i32(getNumWarps()));
+    partBegin = mul(warp(), partSize);
     row.locate(item);
     selectRow();
   });

@@ -39,26 +39,34 @@ private:
     Value key, room;
     Value takesAll; // true if no more than `room` keys are equal to it
   };
-  /// Gives key number `i`.
-  using Source = llvm::function_ref<Value(Value i)>;
+  /// Calls a function for every key.
+  using KeyVisitor = llvm::function_ref<void(llvm::function_ref<void(Value key)> visit)>;
 
+  /// What was found, and whether among the keys of the buffer, of which the
+  /// warp has `taken`, or in the row.
+  struct Selection {
+    Threshold threshold;
+    Value isInBuffer, taken;
+  };
   void selectRow();
+  Selection selectKeys();
   /// The key of column `begin + i` of the row; `neverKey` from the end of the columns that may be taken on.
   Value loadRowKey(Value i);
 
   // collect
-  Value guessBound();
-  void collect(Value bound);
-  void append(ArrayRef<Value> found, Value bound, Value first);
+  Value loadSample();
+  Value collect(Value bound);
+  void append(ArrayRef<Value> scores, Value boundScore, Value first, Value &end);
 
   // select
-  Threshold findThreshold(Source source, Value size, Value wanted, Value lowest);
-  SmallVector<Value> narrow(Source source, Value size, ValueRange range);
+  Threshold findThreshold(KeyVisitor visitKeys, Value wanted, Value lowest);
+  SmallVector<Value> narrow(KeyVisitor visitKeys, ValueRange range);
   void findBin(Value wanted);
 
   // top_p
   struct Masses {
-    Value forced, others; // f64: of forced columns, and of those that are neither forced nor in the buffer
+    Value forced, others; // f64: of forced columns, and of those that are
+                          // neither forced nor in the buffer
     Value size;           // how many keys are in the buffer
   };
   Threshold limitMass(const Threshold &threshold);
@@ -67,10 +75,12 @@ private:
   Value countNeeded(const Masses &masses);
 
   // write
-  void writeSelected(const Threshold &threshold, Value isInBuffer, Value collected);
-  void markFromBuffer(const Threshold &threshold, Value collected, Value first);
+  void writeSelected(const Threshold &threshold, Value isInBuffer, Value taken);
+  Value getSectionWords(Value first);
+  void markFromBuffer(const Threshold &threshold, Value taken, Value first);
   void markFromRow(const Threshold &threshold, Value first);
-  SmallVector<Value> writeSection(Value first, Value written, Value seen, Value room);
+  SmallVector<Value> writeSection(Value first, Value written, Value seen, Value room, Value isInBuffer);
+  std::pair<Value, Value> takeFirst(Value equal, Value room);
   Value writeBits(Value bits, Value firstColumn, Value rank);
 
   Value getWord(unsigned number) { return load(words, index(number)); }
@@ -79,22 +89,29 @@ private:
   /// `body(i)` for 0 <= i < `size`, each by one thread.
   void forEach(Value size, llvm::function_ref<void(Value i)> body) { loop(thread(), size, i32(threads), body); }
 
+  /// `body(slot, i)` for the first `size` slots of the warp's part of the
+  /// buffer, each by one lane.
+  void forEachInPart(Value size, llvm::function_ref<void(Value slot, Value i)> body) {
+    loop(lane(), size, i32(warpSize), [&](Value i) { body(add(partBegin, i), i); });
+  }
+
   static constexpr int64_t unroll = 8, wordBytes = 4;
   static constexpr int64_t maxSlots = 8192, sampleSize = 4096;
   static constexpr int64_t binBits = 11, bins = 1 << binBits;
-  static constexpr int64_t wordBits = 32, wordsPerThread = 2;
+  static constexpr int64_t wordBits = 32, sectionWords = 4096, sectionColumns = sectionWords * wordBits;
+  static_assert(bins <= sectionWords && sectionWords <= maxSlots, "they share memory");
   /// Words that all threads see.
-  enum { collectedWord, binWord, beforeBinWord, inBinWord, takenWord, numWords };
+  enum { collectedWord, overflowWord, binWord, beforeBinWord, inBinWord, takenWord, numWords };
 
   TopKOp op;
   ScoreRow row;
   int64_t width, threads;
-  int64_t sectionWords, sectionColumns; // of a section; its counts fit 16 bits
-  Value count;                          // columns of the row that may be taken
-  Value keys, columns, slots;           // the buffer
+  Value count;                // columns of the row that may be taken
+  Value keys, columns, slots; // the buffer
+  Value partBegin, partSize;  // the warp's part of it
   Value histogram, words, sums;
-  Value above, equal; // bits of a section: keys above the threshold, and equal to it
-  Value doubles;      // an f64 for each thread
+  Value above;   // bits of a section: keys above the threshold, and those equal to it that are taken
+  Value doubles; // an f64 for each thread
 };
 
 } // namespace mlir::ssa

@@ -49,6 +49,7 @@ private:
   Value initial();
   Value combine(Value a, Value b);
   Value loadRow(Value b, Value h, Value n, Value d);
+  Value joinRows(Value b, Value h, Value d, Value begin, Value end, Value init);
   Value accumulate(Value b, Value h, Value d, Value begin, Value end);
 
   PoolOp op;
@@ -85,19 +86,35 @@ Value PoolKernel::loadRow(Value b, Value h, Value n, Value d) {
   return op.getScales() ? fmul(row, broadcast(load(getArgument(2), {b, h, n}), width)) : row;
 }
 
-/// Joins the rows `begin`, `begin` + `splits`, .. below `end`. Long sums are made of shorter ones, so that the error
-/// does not grow with the number of rows.
+/// Joins `init` and the rows `begin`, `begin` + `splits`, .. below `end`, several of which are on their way at a time.
+Value PoolKernel::joinRows(Value b, Value h, Value d, Value begin, Value end, Value init) {
+  constexpr int64_t unroll = 4;
+  Value count = ceilDiv(max(sub(end, begin), index(0)), index(tiling.splits));
+  Value whole = sub(count, rem(count, index(unroll)));
+  auto joinFrom = [&](Value first, Value joined, int64_t numRows) {
+    SmallVector<Value> rows;
+    for (int64_t u = 0; u < numRows; ++u)
+      rows.push_back(loadRow(b, h, add(begin, mul(add(first, index(u)), index(tiling.splits))), d));
+    for (Value row : rows)
+      joined = combine(joined, row);
+    return SmallVector<Value>{joined};
+  };
+  Value joined = loop(index(0), whole, index(unroll), init,
+                      [&](Value first, ValueRange carried) { return joinFrom(first, carried[0], unroll); })[0];
+  return loop(whole, count, index(1), joined,
+              [&](Value first, ValueRange carried) { return joinFrom(first, carried[0], 1); })[0];
+}
+
+/// Joins the rows of a thread. Long sums are made of shorter ones, so that the error does not grow with the number of
+/// rows.
 Value PoolKernel::accumulate(Value b, Value h, Value d, Value begin, Value end) {
   constexpr int64_t rowsOfSum = 64;
-  auto join = [&](Value from, Value to, Value init) {
-    return loop(from, to, index(tiling.splits), init,
-                [&](Value n, ValueRange sum) { return SmallVector<Value>{combine(sum[0], loadRow(b, h, n, d))}; })[0];
-  };
   int64_t stride = rowsOfSum * tiling.splits;
   if (op.getBlocks().getSize() <= 2 * stride)
-    return join(begin, end, initial());
+    return joinRows(b, h, d, begin, end, initial());
   return loop(begin, end, index(stride), initial(), [&](Value from, ValueRange sum) {
-    return SmallVector<Value>{combine(sum[0], join(from, min(end, add(from, index(stride))), initial()))};
+    Value to = min(end, add(from, index(stride)));
+    return SmallVector<Value>{combine(sum[0], joinRows(b, h, d, from, to, initial()))};
   })[0];
 }
 
@@ -139,6 +156,8 @@ void PoolKernel::build(HostFunction &host, Value input, Value output) {
   Value heads = e.mul(e.dim(input, 0), e.dim(input, 1));
   if (tiling.splits > 1)
     scratch = addScratch(VectorType::get({width}, builder.getF32Type()));
+  constexpr int64_t blocksPerSM = 4; // 64 registers a thread: less would not hold the rows that are on their way
+  setBlocksPerSM(blocksPerSM);
   forEachItem(e.mul(e.mul(heads, tiles), e.index(tiling.chunks)), [&](Value item) { buildItem(item); });
   finish();
 }

@@ -21,6 +21,11 @@ SmallVector<Value> TopKOperands::getArguments() const {
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
 
+/// Bits of the marked score of a column that must be taken: a NaN.
+static constexpr int32_t forcedMark = 0x7fffffff;
+/// The key of the least finite f32.
+static constexpr int32_t lowestFiniteKey = 0x00800000;
+
 //===----------------------------------------------------------------------===//
 // Place
 //===----------------------------------------------------------------------===//
@@ -90,12 +95,23 @@ void ScoreRow::locateMask(Value first, Value last, Value numBlocks) {
 // Columns
 //===----------------------------------------------------------------------===//
 
-Value ScoreRow::loadScore(Value column) { return k.load(k.getArgument(scoresArgument), {b, g, m, k.toIndex(column)}); }
-
-Value ScoreRow::loadScoreOrNone(Value column) {
+/// The scores of columns before `end`. Without `haveAll` some may have none; no
+/// branch depends on which.
+SmallVector<Value> ScoreRow::loadScores(ArrayRef<Value> columns, bool haveAll) {
+  auto load = [&](Value column) { return k.load(k.getArgument(scoresArgument), {b, g, m, k.toIndex(column)}); };
+  if (haveAll)
+    return llvm::map_to_vector(columns, load);
+  SmallVector<Value> none(columns.size(), k.f32(-infinity));
+  SmallVector<Type> types(columns.size(), k.builder.getF32Type());
+  Value last = k.sub(scored, k.i32(1));
   return k.ifElse(
-      k.lt(column, scored), k.builder.getF32Type(), [&] { return SmallVector<Value>{loadScore(column)}; },
-      [&] { return SmallVector<Value>{k.f32(-infinity)}; })[0];
+      k.lt(k.i32(0), scored), types,
+      [&] {
+        return llvm::map_to_vector(columns, [&](Value column) {
+          return k.select(k.lt(column, scored), load(k.min(column, last)), none.front());
+        });
+      },
+      [&] { return none; });
 }
 
 /// The entry of `within` that a column belongs to.
@@ -111,14 +127,13 @@ Value ScoreRow::getBlock(Value column) {
   return k.add(k.mul(loadEntry(column), perEntry), k.rem(column, perEntry));
 }
 
-ScoreRow::Class ScoreRow::classify(Value column) {
-  Class result;
-  Value block = column;
-  auto require = [&](Value condition) { result.mayBe = result.mayBe ? k.both(result.mayBe, condition) : condition; };
+void ScoreRow::classify(Value number, Column &column) {
+  Value block = number;
+  auto require = [&](Value condition) { column.mayBe = column.mayBe ? k.both(column.mayBe, condition) : condition; };
   if (isWithin()) {
-    Value entry = loadEntry(column), perEntry = k.i32(blocksPerEntry());
+    Value entry = loadEntry(number), perEntry = k.i32(blocksPerEntry());
     require(k.ult(entry, entryEnd)); // neither padding nor past the end
-    block = k.add(k.mul(entry, perEntry), k.rem(column, perEntry));
+    block = k.add(k.mul(entry, perEntry), k.rem(number, perEntry));
   }
   // Without a gap between sink and window `begin` and `end` say it all.
   if (isWithin() || sinkEnd) {
@@ -126,33 +141,86 @@ ScoreRow::Class ScoreRow::classify(Value column) {
     require(sinkEnd ? k.either(isAllowed, k.ult(block, sinkEnd)) : isAllowed);
   }
   if (op.getInitBlocks())
-    result.isForced = k.ult(block, k.i32(op.getInitBlocks()));
+    column.isForced = k.ult(block, k.i32(op.getInitBlocks()));
   if (op.getLocalBlocks()) {
     Value isLocal = k.ult(k.sub(block, localBegin), localSize);
-    result.isForced = result.isForced ? k.either(result.isForced, isLocal) : isLocal;
+    column.isForced = column.isForced ? k.either(column.isForced, isLocal) : isLocal;
   }
-  return result;
 }
 
-Value ScoreRow::getKey(Value score, const Class &columnClass) {
-  Value isScore = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OGT, score, k.f32(-infinity));
+ScoreRow::Column ScoreRow::loadColumn(Value number) {
+  Column column;
+  column.score = loadScores(number, /*haveAll=*/false)[0];
+  classify(number, column);
+  return column;
+}
+
+SmallVector<Value> ScoreRow::loadMarked(ArrayRef<Value> columns, bool areAll) {
+  Value last = k.sub(end, k.i32(1)), none = k.f32(-infinity);
+  auto clamp = [&](Value column) { return areAll ? column : k.min(column, last); };
+  SmallVector<Value> real = llvm::map_to_vector(columns, clamp), marked;
+  SmallVector<Value> scores = loadScores(real, areAll);
+  for (auto [wanted, number, score] : llvm::zip_equal(columns, real, scores)) {
+    Column column;
+    classify(number, column);
+    Value mark = score;
+    if (column.isForced) { // no other NaN may look like the mark
+      mark = arith::MaxNumFOp::create(k.builder, k.loc, score, none);
+      mark = k.select(column.isForced, k.bitcast(k.i32(forcedMark), k.builder.getF32Type()), mark);
+    }
+    if (column.mayBe)
+      mark = k.select(column.mayBe, mark, none);
+    marked.push_back(areAll ? mark : k.select(k.lt(wanted, end), mark, none));
+  }
+  return marked;
+}
+
+//===----------------------------------------------------------------------===//
+// Keys
+//===----------------------------------------------------------------------===//
+
+/// A number that orders as a score does which is not NaN.
+Value ScoreRow::orderBits(Value score) {
   Value bits = k.bitcast(k.fadd(score, k.f32(0)), k.builder.getI32Type()); // -0 becomes +0
   Value sign = arith::ShRSIOp::create(k.builder, k.loc, bits, k.i32(31));
-  Value key = k.bitXor(bits, k.either(sign, k.i32(std::numeric_limits<int32_t>::min())));
-  key = k.select(isScore, key, k.i32(neverKey));
-  if (columnClass.isForced)
-    key = k.select(columnClass.isForced, k.i32(int32_t(forcedKey)), key);
-  return columnClass.mayBe ? k.select(columnClass.mayBe, key, k.i32(neverKey)) : key;
+  return k.bitXor(bits, k.either(sign, k.i32(std::numeric_limits<int32_t>::min())));
 }
 
-Value ScoreRow::getKeyOrNever(Value column, Value score) {
-  return k.ifElse(
-      k.lt(column, end), k.builder.getI32Type(), [&] { return SmallVector<Value>{getKey(column, score)}; },
-      [&] { return SmallVector<Value>{k.i32(neverKey)}; })[0];
+Value ScoreRow::getScoreKey(Value score) {
+  Value isScore = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OGT, score, k.f32(-infinity));
+  return k.select(isScore, orderBits(score), k.i32(neverKey));
+}
+
+Value ScoreRow::withForced(Value key, Value marked) {
+  if (!canForce())
+    return key;
+  Value isForced = k.eq(k.bitcast(marked, k.builder.getI32Type()), k.i32(forcedMark));
+  return k.select(isForced, k.i32(int32_t(forcedKey)), key);
+}
+
+Value ScoreRow::getKey(Value marked) { return withForced(getScoreKey(marked), marked); }
+Value ScoreRow::getReachingKey(Value marked) { return withForced(orderBits(marked), marked); }
+
+Value ScoreRow::reaches(Value marked, Value boundScore) {
+  Value isAbove = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OGE, marked, boundScore);
+  if (!canForce())
+    return isAbove;
+  return k.either(isAbove, k.eq(k.bitcast(marked, k.builder.getI32Type()), k.i32(forcedMark)));
+}
+
+Value ScoreRow::getBoundScore(Value key) {
+  // Keys below that of the least finite score are of none; above that of +inf
+  // comes the mark, which is NaN.
+  key = k.umax(key, k.i32(lowestFiniteKey));
+  Value sign = arith::ShRSIOp::create(k.builder, k.loc, key,
+                                      k.i32(31)); // all ones of a score that is not negative
+  Value flip = k.either(k.bitXor(sign, k.i32(-1)), k.i32(std::numeric_limits<int32_t>::min()));
+  return k.bitcast(k.bitXor(key, flip), k.builder.getF32Type());
 }
 
 Value ScoreRow::getMass(Value key) {
-  Value bits = k.bitXor(key, k.i32(std::numeric_limits<int32_t>::min())); // of a score that is not negative
+  Value bits = k.bitXor(key, k.i32(std::numeric_limits<int32_t>::min())); // of a score that is
+                                                                          // not negative
   Value score =
       arith::ExtFOp::create(k.builder, k.loc, k.builder.getF64Type(), k.bitcast(bits, k.builder.getF32Type()));
   return k.select(k.lt(key, k.i32(0)), score, k.f64(0));

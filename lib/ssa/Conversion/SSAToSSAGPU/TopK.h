@@ -36,8 +36,6 @@ constexpr int64_t maxColumnsOfWarp = 4096, maxWidthOfWarp = 128;
 
 /// Keys that no score has.
 constexpr uint32_t neverKey = 0, forcedKey = 0xffffffff;
-/// The key of +inf, the greatest of a score.
-constexpr uint32_t infinityKey = 0xff800000;
 
 /// In a kernel: one row of scores. Columns are i32.
 class ScoreRow {
@@ -51,21 +49,31 @@ public:
   Value getNumRows();
   Value getMaxColumns();
 
-  /// The score of a column below `scored`.
-  Value loadScore(Value column);
-  /// The score of a column; -inf where it has none.
-  Value loadScoreOrNone(Value column);
+  /// What is looked at of a row is f32: the *marked scores* of its columns. It
+  /// is the score where a column may be taken, -inf where it may not or has
+  /// none, and a certain NaN where it must. With `areAll` every one of the
+  /// columns may be taken and has a score; else any will do, if `begin < end`:
+  /// from `end` on they may not be taken.
+  SmallVector<Value> loadMarked(ArrayRef<Value> columns, bool areAll);
+  Value getKey(Value marked);
+  /// The key of a marked score that reaches a bound.
+  Value getReachingKey(Value marked);
+  /// Whether the key of a marked score is at least that of a bound, which is
+  /// given as a score: one comparison for most.
+  Value reaches(Value marked, Value boundScore);
+  /// The least score whose key is at least `key`.
+  Value getBoundScore(Value key);
+  /// The greatest key that there can be, if `greatest` is that of the scores.
+  Value getGreatestKey(Value greatest) { return canForce() ? k.i32(int32_t(forcedKey)) : greatest; }
 
-  /// Which columns may be taken, and which must be.
-  struct Class {
+  /// A column's score, or -inf where it has none, and which of the columns may
+  /// be taken and must be.
+  struct Column {
+    Value score;
     Value mayBe, isForced; // null: true, false
   };
-  Class classify(Value column);
-  /// The key of a score in a column of a class.
-  Value getKey(Value score, const Class &columnClass);
-  /// The key of a column before `end`, and of any one.
-  Value getKey(Value column, Value score) { return getKey(score, classify(column)); }
-  Value getKeyOrNever(Value column, Value score);
+  Column loadColumn(Value column);
+  Value getScoreKey(Value score);
 
   /// What a key's score adds to a mass: `max(score, 0)`, as f64. Neither forced keys nor others that no score has.
   Value getMass(Value key);
@@ -84,8 +92,13 @@ public:
 
 private:
   void locateMask(Value first, Value last, Value numBlocks);
+  SmallVector<Value> loadScores(ArrayRef<Value> columns, bool haveAll);
+  void classify(Value number, Column &column);
+  Value orderBits(Value score);
+  Value withForced(Value key, Value marked);
   Value getBlock(Value column);
   Value loadEntry(Value column);
+  bool canForce() { return op.getInitBlocks() || op.getLocalBlocks(); }
   bool isWithin() { return bool(op.getWithin()); }
   int64_t blocksPerEntry() { return op.getWithin().getType().getKeyBlock() / type.getKeyBlock(); }
 

@@ -24,9 +24,12 @@ BlockTopK::Masses BlockTopK::gatherTaken(const Threshold &threshold) {
   barrier();
   SmallVector<Value> sums = loop(thread(), count, i32(threads), {f64(0), f64(0)}, [&](Value i, ValueRange carried) {
     Value column = add(row.begin, i);
-    ScoreRow::Class columnClass = row.classify(column);
-    Value key = row.getKey(row.loadScoreOrNone(column), {columnClass.mayBe, Value()}), mass = row.getMass(key);
-    Value isForced = columnClass.isForced ? columnClass.isForced : bit(false), isFree = eq(isForced, bit(false));
+    ScoreRow::Column entry = row.loadColumn(column);
+    Value isForced = entry.isForced ? entry.isForced : bit(false), isFree = eq(isForced, bit(false));
+    Value key = row.getScoreKey(entry.score);
+    if (entry.mayBe)
+      key = select(entry.mayBe, key, i32(neverKey));
+    Value mass = row.getMass(key);
     ifThen(both(isFree, ugt(key, threshold.key)), [&] {
       Value place = atomicAdd(i32(1), words, index(gatheredWord));
       store(key, keys, toIndex(place));
@@ -40,7 +43,8 @@ BlockTopK::Masses BlockTopK::gatherTaken(const Threshold &threshold) {
   Value equal = getWord(equalWord), taken = umin(equal, threshold.room), left = sub(equal, taken),
         gathered = getWord(gatheredWord);
   Value massLeft = fmul(arith::UIToFPOp::create(builder, loc, builder.getF64Type(), left), row.getMass(threshold.key));
-  masses.others = fadd(masses.others, select(eq(left, i32(0)), f64(0), massLeft)); // 0 times inf is not meant
+  masses.others = fadd(masses.others, select(eq(left, i32(0)), f64(0),
+                                             massLeft)); // 0 times inf is not meant
   forEach(taken, [&](Value i) { store(threshold.key, keys, toIndex(add(gathered, i))); });
   masses.size = add(gathered, taken);
   return masses;

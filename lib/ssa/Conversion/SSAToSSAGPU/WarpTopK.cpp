@@ -2,15 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A warp reads its row once and keeps the keys in shared memory. On the way every lane notes the greatest key of each
-// of a few groups of its columns: the K-th greatest of all these is a bound that at least K keys reach, and usually
-// hardly more. The keys that reach it are listed, in the order of their columns; among them the K-th greatest is
-// searched by halving. Where more keys reach the bound than the list holds (many are equal), the whole row takes its
-// place. What is written is in order without a sort.
+// A warp reads its row once and keeps the scores in shared memory. On the way
+// every lane notes the greatest score of each of a few groups of its columns:
+// the K-th greatest of all these is a bound that at least K scores reach, and
+// usually hardly more. The keys of those that reach it are listed, in the order
+// of their columns; among them the K-th greatest is searched by halving. Where
+// more reach the bound than the list holds (many are equal), the whole row
+// takes its place. What is written is in order without a sort. Only what is
+// listed becomes keys: instructions bind, not memory.
 //
 //===----------------------------------------------------------------------===//
 
 #include "TopK.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::ssa;
@@ -38,14 +43,17 @@ private:
   };
 
   void selectRow();
-  Bound loadKeys();
+  Bound loadRow();
   void loadChunk(Value first, bool isWhole, MutableArrayRef<Value> greatest);
+  Bound findBound(ArrayRef<Value> greatest);
   Value listKeys(Value bound);
-  void listChunk(ArrayRef<Value> keys, Value bound, Value first, Value &count);
+  void listChunk(Value first, Value boundScore, Value &count);
+  void turnRowIntoKeys();
   void writeSelected(KeyArray keys, Value threshold, Value isList);
   Value countIf(KeyArray keys, llvm::function_ref<Value(Value key)> condition);
   Value searchKey(Value low, Value high, llvm::function_ref<Value(Value key)> countAtLeast);
-  Value at(Value begin, Value i) { return toIndex(add(add(begin, i), lane())); }
+  /// The lane's word `offset` + `i` (i32) + lane of an array. What is constant stays apart, so that it costs nothing.
+  Value at(Value begin, Value i, int64_t offset = 0) { return add(add(begin, toIndex(add(i, lane()))), index(offset)); }
 
   int64_t getListWords() const { return capacity + warpSize; } // the list is read by whole warps
 
@@ -53,8 +61,9 @@ private:
 
   ScoreRow row;
   int64_t width, groups, capacity;
-  Value memory;                                   // of all warps
-  Value keysBegin, listBegin, columnsBegin, size; // of this warp, words; the columns that are kept
+  Value memory;              // of all warps
+  Value rowBegin, listBegin; // of this warp: words (index); the list's columns follow its keys
+  Value size;                // columns of the row that are kept (i32)
 };
 
 } // namespace
@@ -63,27 +72,44 @@ private:
 // Reading
 //===----------------------------------------------------------------------===//
 
-/// Keys of `chunk` columns from `first` (relative to the row's begin) on.
+/// Scores of `chunk` columns from `first` (relative to the row's begin) on.
 void WarpTopK::loadChunk(Value first, bool isWhole, MutableArrayRef<Value> greatest) {
-  SmallVector<Value> columns, scores;
-  for (int64_t u = 0; u < unroll; ++u) {
+  SmallVector<Value> columns;
+  for (int64_t u = 0; u < unroll; ++u)
     columns.push_back(add(add(row.begin, first), add(lane(), i32(u * warpSize))));
-    scores.push_back(isWhole ? row.loadScore(columns.back()) : row.loadScoreOrNone(columns.back()));
-  }
-  for (int64_t u = 0; u < unroll; ++u) {
-    Value key = isWhole ? row.getKey(columns[u], scores[u]) : row.getKeyOrNever(columns[u], scores[u]);
-    store(key, memory, at(keysBegin, add(first, i32(u * warpSize))));
+  for (auto [u, score] : llvm::enumerate(row.loadMarked(columns, isWhole))) {
+    store(bitcast(score, builder.getI32Type()), memory, at(rowBegin, first, u * warpSize));
     Value &group = greatest[u % groups];
-    group = umax(group, key);
+    group = arith::MaxNumFOp::create(builder, loc, group, score);
   }
 }
 
-/// Fills the keys; the bound that at least `width` of them reach, if so many can be taken.
-WarpTopK::Bound WarpTopK::loadKeys() {
+/// A bound that at least `width` keys reach, if so many can be taken, from the
+/// greatest scores of groups of columns; and the greatest key.
+WarpTopK::Bound WarpTopK::findBound(ArrayRef<Value> greatest) {
+  SmallVector<Value> keys = llvm::map_to_vector(greatest, [&](Value score) { return row.getKey(score); });
+  Value most = keys[0], least = keys[0], lowest = row.getLowestKey();
+  for (Value key : ArrayRef(keys).drop_front()) {
+    most = umax(most, key);
+    least = umin(least, key);
+  }
+  most = umax(warpMax(most), lowest);
+  least = umax(warpMin(least), lowest);
+  Value bound = searchKey(least, most, [&](Value key) {
+    Value sum = i32(0);
+    for (Value group : keys)
+      sum = add(sum, popCount(ballot(uge(group, key))));
+    return sum;
+  });
+  return {bound, row.getGreatestKey(most)};
+}
+
+WarpTopK::Bound WarpTopK::loadRow() {
   Value count = max(sub(row.end, row.begin), i32(0));
-  Value whole = max(min(sub(row.scored, row.begin), count), i32(0)); // chunks of columns that all have scores
+  Value whole = max(min(sub(row.scored, row.begin), count),
+                    i32(0)); // chunks of columns that all have scores
   whole = sub(whole, rem(whole, i32(chunk)));
-  SmallVector<Value> greatest(groups, i32(neverKey));
+  SmallVector<Value> greatest(groups, f32(-std::numeric_limits<double>::infinity()));
   for (bool isWhole : {true, false}) {
     greatest = loop(isWhole ? i32(0) : whole, isWhole ? whole : count, i32(chunk), greatest,
                     [&](Value first, ValueRange carried) {
@@ -93,18 +119,7 @@ WarpTopK::Bound WarpTopK::loadKeys() {
                     });
   }
   size = mul(ceilDiv(count, i32(chunk)), i32(chunk));
-  Value most = greatest[0];
-  for (Value other : ArrayRef(greatest).drop_front())
-    most = umax(most, other);
-  Value lowest = row.getLowestKey();
-  most = umax(warpMax(most), lowest);
-  Value bound = searchKey(lowest, most, [&](Value key) {
-    Value sum = i32(0);
-    for (Value group : greatest)
-      sum = add(sum, popCount(ballot(uge(group, key))));
-    return sum;
-  });
-  return {bound, most};
+  return findBound(greatest);
 }
 
 //===----------------------------------------------------------------------===//
@@ -139,36 +154,47 @@ Value WarpTopK::countIf(KeyArray keys, llvm::function_ref<Value(Value)> conditio
 //===----------------------------------------------------------------------===//
 
 /// Appends the keys of a chunk that reach the bound, with their columns, as long as there is room; counts them all.
-void WarpTopK::listChunk(ArrayRef<Value> keys, Value bound, Value first, Value &count) {
-  for (auto [u, key] : llvm::enumerate(keys)) {
-    Value reaches = uge(key, bound), mask = ballot(reaches);
+void WarpTopK::listChunk(Value first, Value boundScore, Value &count) {
+  SmallVector<Value> scores;
+  for (int64_t u = 0; u < unroll; ++u) {
+    Value bits = load(memory, at(rowBegin, first, u * warpSize));
+    scores.push_back(bitcast(bits, builder.getF32Type()));
+  }
+  for (auto [u, score] : llvm::enumerate(scores)) {
+    Value reaches = row.reaches(score, boundScore);
     auto none = [&] { return SmallVector<Value>{count}; };
-    auto some = [&, key = key, u = u] {
-      Value place = add(count, countBelow(mask));
+    auto some = [&, score = score, u = u] {
+      Value mask = ballot(reaches), place = add(count, countBelow(mask));
       ifThen(both(reaches, lt(place, i32(capacity))), [&] {
         Value column = add(add(row.begin, first), add(lane(), i32(u * warpSize)));
-        store(key, memory, toIndex(add(listBegin, place)));
-        store(column, memory, toIndex(add(columnsBegin, place)));
+        Value slot = add(listBegin, toIndex(place));
+        store(row.getReachingKey(score), memory, slot);
+        store(column, memory, add(slot, index(getListWords())));
       });
       return SmallVector<Value>{add(count, popCount(mask))};
     };
-    count = ifElse(ne(mask, i32(0)), builder.getI32Type(), some, none)[0];
+    count = ifElse(anyLane(reaches), builder.getI32Type(), some, none)[0];
   }
 }
 
 /// Lists the keys that reach the bound; how many do.
 Value WarpTopK::listKeys(Value bound) {
+  Value boundScore = row.getBoundScore(bound);
   Value count = loop(i32(0), size, i32(chunk), i32(0), [&](Value first, ValueRange carried) {
-    SmallVector<Value> keys;
-    for (int64_t u = 0; u < unroll; ++u)
-      keys.push_back(load(memory, at(keysBegin, add(first, i32(u * warpSize)))));
     Value next = carried[0];
-    listChunk(keys, bound, first, next);
+    listChunk(first, boundScore, next);
     return SmallVector<Value>{next};
   })[0];
   // Padding of the last warp's share.
   ifThen(le(count, i32(capacity)), [&] { store(i32(neverKey), memory, at(listBegin, count)); });
   return count;
+}
+
+void WarpTopK::turnRowIntoKeys() {
+  loop(i32(0), size, i32(warpSize), [&](Value i) {
+    Value place = at(rowBegin, i);
+    store(row.getKey(bitcast(load(memory, place), builder.getF32Type())), memory, place);
+  });
 }
 
 /// Writes the columns of the keys above the threshold, and of so many of those at it as there is room for.
@@ -184,7 +210,8 @@ void WarpTopK::writeSelected(KeyArray keys, Value threshold, Value isList) {
         Value taken = ballot(isTaken);
         ifThen(isTaken, [&] {
           Value column = ifElse(
-              isList, builder.getI32Type(), [&] { return SmallVector<Value>{load(memory, at(columnsBegin, i))}; },
+              isList, builder.getI32Type(),
+              [&] { return SmallVector<Value>{load(memory, at(listBegin, i, getListWords()))}; },
               [&] { return SmallVector<Value>{add(add(row.begin, i), lane())}; })[0];
           row.storeColumn(add(carried[0], countBelow(taken)), column);
         });
@@ -195,33 +222,36 @@ void WarpTopK::writeSelected(KeyArray keys, Value threshold, Value isList) {
 
 void WarpTopK::selectRow() {
   warpBarrier(); // what was read for the row before has been read
-  Bound bound = loadKeys();
+  Bound bound = loadRow();
   warpBarrier();
   Value count = listKeys(bound.key);
   warpBarrier();
   Value isList = le(count, i32(capacity));
+  ifThen(lt(i32(capacity), count), [&] {
+    turnRowIntoKeys();
+    warpBarrier();
+  });
   Value listSize = mul(ceilDiv(count, i32(warpSize)), i32(warpSize));
-  KeyArray keys = {select(isList, listBegin, keysBegin), select(isList, listSize, size)};
+  KeyArray keys = {select(isList, listBegin, rowBegin), select(isList, listSize, size)};
   Value threshold = searchKey(bound.key, bound.greatest,
                               [&](Value key) { return countIf(keys, [&](Value other) { return uge(other, key); }); });
   writeSelected(keys, threshold, isList);
 }
 
-/// Words of shared memory for the keys of a row.
-static Value getKeyWords(Emitter &e, Value columns, int64_t chunk) {
+/// Words of shared memory for a row.
+static Value getRowWords(Emitter &e, Value columns, int64_t chunk) {
   return e.mul(e.ceilDiv(columns, e.index(chunk)), e.index(chunk));
 }
 
 void WarpTopK::build(HostFunction &host, const TopKOperands &operands) {
   Emitter e(host.builder, loc);
-  // Of a warp: the keys of its row, the keys of the list, its columns.
-  Value listWords = e.index(2 * getListWords()), warpWords = e.add(getKeyWords(e, operands.columns, chunk), listWords);
+  // Of a warp: its row, the keys of the list, its columns.
+  Value listWords = e.index(2 * getListWords()), warpWords = e.add(getRowWords(e, operands.columns, chunk), listWords);
   forEachItem(e.ceilDiv(operands.rows, e.index(warps)), [&](Value item) {
-    Value keyWords = getKeyWords(*this, row.getMaxColumns(), chunk), words = add(keyWords, index(2 * getListWords()));
+    Value rowWords = getRowWords(*this, row.getMaxColumns(), chunk), words = add(rowWords, index(2 * getListWords()));
     memory = getDynamicShared(builder.getI32Type(), index(0), mul(words, index(warps)));
-    keysBegin = mul(warp(), toI32(words));
-    listBegin = add(keysBegin, toI32(keyWords));
-    columnsBegin = add(listBegin, i32(getListWords()));
+    rowBegin = mul(toIndex(warp()), words);
+    listBegin = add(rowBegin, rowWords);
     Value number = add(mul(item, index(warps)), toIndex(warp()));
     ifThen(lt(number, row.getNumRows()), [&] {
       row.locate(number);
