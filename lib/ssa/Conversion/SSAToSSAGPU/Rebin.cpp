@@ -27,6 +27,9 @@ public:
 
 private:
   void buildItem(Value item);
+  void buildBlocks(Value b, Value g, Value m, Value first);
+  int64_t blocksAtOnce() const { return threads / (lanes * rowSplits); }
+  int64_t blocksPerItem() const { return blocksAtOnce() * blocksPerThread; }
   SmallVector<Value> joinWindow(Value b, Value g, Value firstRow, Value endRow, Value block, Value part);
   SmallVector<Value> joinScore(ValueRange joined, Value score, Value place);
   SmallVector<Value> combine(ValueRange x, ValueRange y);
@@ -37,6 +40,7 @@ private:
   bool isMax;
   int64_t alpha, beta, window;
   int64_t lanes = 1, rowSplits = 1; // threads of one score: both powers of two
+  int64_t blocksPerThread = 1;
   SmallVector<Value> scratch;
 };
 
@@ -51,6 +55,8 @@ RebinKernel::RebinKernel(HostFunction &host, RebinOp op, ValueRange arguments)
     lanes *= 2;
   while (rowSplits < maxRowSplits && 2 * rowSplits <= int64_t(op.getQueryBlock()))
     rowSplits *= 2;
+  if (lanes * rowSplits == 1)
+    blocksPerThread = 4; // finding out which row an item is of costs more than a score
 }
 
 /// How often the score at `place` of the window counts in a sum.
@@ -82,11 +88,23 @@ SmallVector<Value> RebinKernel::combine(ValueRange x, ValueRange y) {
 SmallVector<Value> RebinKernel::joinWindow(Value b, Value g, Value firstRow, Value endRow, Value block, Value part) {
   Value scores = getArgument(0), columns = dim(scores, 3);
   Value begin = sub(mul(block, index(alpha)), index(beta - 1)); // may be negative
-  Value from = add(part, mul(ceilDiv(max(sub(sub(index(0), begin), part), index(0)), index(lanes)), index(lanes)));
-  Value to = min(index(window), sub(columns, begin));
   SmallVector<Value> none = {f32(isMax ? -std::numeric_limits<double>::infinity() : 0)};
   if (!isMax)
     none.push_back(i32(0));
+  if (lanes == 1) // a small window: all of it at once; what is out of range counts as -inf
+    return loop(firstRow, endRow, index(rowSplits), none, [&](Value m, ValueRange carried) {
+      SmallVector<Value> scoresOfWindow, joined(carried);
+      Value last = sub(columns, index(1)), least = f32(-std::numeric_limits<double>::infinity());
+      for (int64_t place = 0; place < window; ++place) {
+        Value at = add(begin, index(place)), inside = min(max(at, index(0)), last);
+        scoresOfWindow.push_back(select(eq(at, inside), load(scores, {b, g, m, inside}), least));
+      }
+      for (int64_t place = 0; place < window; ++place)
+        joined = joinScore(joined, scoresOfWindow[place], index(place));
+      return joined;
+    });
+  Value from = add(part, mul(ceilDiv(max(sub(sub(index(0), begin), part), index(0)), index(lanes)), index(lanes)));
+  Value to = min(index(window), sub(columns, begin));
   return loop(firstRow, endRow, index(rowSplits), none, [&](Value m, ValueRange carried) {
     return loop(from, to, index(lanes), carried, [&](Value place, ValueRange joined) {
       return joinScore(joined, load(scores, {b, g, m, add(begin, place)}), place);
@@ -96,18 +114,23 @@ SmallVector<Value> RebinKernel::joinWindow(Value b, Value g, Value firstRow, Val
 
 /// An item is a stretch of the blocks of one row of the result.
 void RebinKernel::buildItem(Value item) {
-  Value output = getArgument(1), rowsIn = dim(getArgument(0), 2);
-  int64_t heads = op.getType().getDimSize(1), perScore = lanes * rowSplits;
-  Value columns = dim(output, 3), rows = dim(output, 2), tiles = ceilDiv(columns, index(threads / perScore));
+  Value output = getArgument(1), columns = dim(output, 3), rows = dim(output, 2), tiles = ceilDiv(columns, index(blocksPerItem()));
+  int64_t heads = op.getType().getDimSize(1);
   Value tile = rem(item, tiles), row = div(item, tiles), m = rem(row, rows), head = div(row, rows);
-  Value b = div(head, index(heads)), g = rem(head, index(heads));
+  Value b = div(head, index(heads)), g = rem(head, index(heads)), first = mul(tile, index(blocksPerItem()));
+  for (int64_t i = 0; i < blocksPerThread; ++i)
+    buildBlocks(b, g, m, add(first, index(i * blocksAtOnce())));
+}
 
+/// Blocks `first` .. of a row, one for `lanes * rowSplits` threads.
+void RebinKernel::buildBlocks(Value b, Value g, Value m, Value first) {
+  Value input = getArgument(0), output = getArgument(1), rowsIn = dim(input, 2);
   // Thread (row split, block, lane), so that the threads of a warp read one stretch of a row.
   Value part = rem(threadId(), index(lanes)), share = div(threadId(), index(lanes));
-  Value slot = rem(share, index(threads / perScore)), split = div(share, index(threads / perScore));
-  Value block = add(mul(tile, index(threads / perScore)), slot), exists = lt(block, columns);
+  Value slot = rem(share, index(blocksAtOnce())), split = div(share, index(blocksAtOnce()));
+  Value block = add(first, slot), exists = lt(block, dim(output, 3));
   Value firstRow = mul(m, index(op.getQueryBlock())), endRow = min(add(firstRow, index(op.getQueryBlock())), rowsIn);
-  endRow = select(exists, endRow, index(0));
+  endRow = select(both(exists, lt(index(0), dim(input, 3))), endRow, index(0));
   SmallVector<Value> joined = joinWindow(b, g, add(firstRow, split), endRow, block, part);
   auto join2 = [&](ValueRange x, ValueRange y) { return combine(x, y); };
   joined = join(joined, toI32(part), lanes, 1, scratch, join2);
@@ -121,7 +144,7 @@ void RebinKernel::buildItem(Value item) {
 
 void RebinKernel::build(HostFunction &host, Value output) {
   Emitter e(host.builder, op.getLoc());
-  Value tiles = e.ceilDiv(e.dim(output, 3), e.index(threads / (lanes * rowSplits)));
+  Value tiles = e.ceilDiv(e.dim(output, 3), e.index(blocksPerItem()));
   Value rows = e.mul(e.mul(e.dim(output, 0), e.dim(output, 1)), e.dim(output, 2));
   if (lanes * rowSplits > 1) {
     SmallVector<Type> types = {builder.getF32Type()};
