@@ -108,6 +108,20 @@ def add_route_forms():
         elem="f32",
         extra=(("weights", "w", "tensor<?x8x?xf32>", per_query(8)),),
     )
+    route_form("route 160 heads", 160, 1, 1, 128, f"{causal}, {softmax}")
+    route_form("route 2 x 40 heads, max", 80, 2, 1, 64, f"{causal}, normalize = softmax, reduce = max", elem="f16")
+    route_form("route bound, 64 heads", 64, 1, 1, 128, f"{causal}, reduce = sum", word="bound ", names=("k", "kx"))
+    route_form("route of every head", 4, 2, 4, 128, f"{causal}, normalize = softmax", (16, 8))
+    route_form(
+        "route weights, softmax",
+        16,
+        4,
+        4,
+        128,
+        f"{causal}, {softmax}, scale = -0.5",
+        extra=(("weights", "w", "tensor<?x16x?xf32>", per_query(16)),),
+    )
+    route_form("route within, 4 key heads", 16, 4, 1, 64, f"{causal}, {softmax}", within=(5, 64))
     route_form("route odd head dim", 4, 2, 2, 65, f"{causal}, reduce = sum")
     route_form("route head dim 576", 16, 1, 1, 576, f"{causal}, reduce = sum")
     route_form("route within lists of single queries", 64, 1, 1, 128, f"{causal}, reduce = sum", (1, 1), within=(12, 64))

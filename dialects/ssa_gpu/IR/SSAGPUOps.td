@@ -210,14 +210,6 @@ def SSAGPU_OrderOp : SSAGPU_Op<"order"> {
   let hasVerifier = 1;
 }
 
-def SSAGPU_SpreadOp : SSAGPU_Op<"spread"> {
-  let summary = "write an accumulator to an array in shared memory";
-  let description = "Row `r`, column `c` becomes entry `r * pitch + c`. Seen by other threads after a `barrier`.";
-  let arguments = (ins SSAGPU_Accumulator:$tile, SSAGPU_SharedType:$array, I64Attr:$pitch);
-  let assemblyFormat = "$tile `to` $array attr-dict `:` type($tile) `,` type($array)";
-  let hasVerifier = 1;
-}
-
 def SSAGPU_FillOp : SSAGPU_RegionOp<"fill", []> {
   let summary = "write an array in shared memory";
   let description = "Entry `i` becomes what the region yields for it. Seen by other threads after a `barrier`.";
@@ -445,6 +437,31 @@ def SSAGPU_StoreEntriesOp : SSAGPU_RegionOp<"store_entries", []> {
   let description = "The region yields where the value of a row goes, in elements from the start of `target`, and whether it is written.";
   let arguments = (ins SSAGPU_RowVector:$rows, AnyMemRef:$target);
   let assemblyFormat = "$rows `to` $target $body attr-dict `:` type($rows) `,` type($target)";
+}
+
+def SSAGPU_FoldOp : SSAGPU_Op<"fold", [Pure]> {
+  let summary = "join the columns of an accumulator that are a period apart";
+  let description = [{
+    Column `c` of the result is the sum or maximum, in ascending order, of those of the first `columns` columns of `tile` whose number
+    modulo `period` is `c` modulo `period`. `period` is 1, 2, 4 or a multiple of 8 and divides `columns`; the result has `period` columns,
+    at least 8. From a period of 8 on no thread needs what another has. Products that are added may be fused with it. NaN propagates.
+
+    Example: `%s = ssa_gpu.fold sum %t {columns = 120 : i64, period = 24 : i64} : tensor<64x128xf32, #ssa_gpu.accumulator> -> tensor<64x24xf32, #ssa_gpu.accumulator>`
+  }];
+  let arguments = (ins SSAGPU_RowReductionAttr:$kind, SSAGPU_Accumulator:$tile, I64Attr:$columns, I64Attr:$period);
+  let results = (outs SSAGPU_Accumulator:$result);
+  let assemblyFormat = "$kind $tile attr-dict `:` type($tile) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def SSAGPU_StoreColumnsOp : SSAGPU_RegionOp<"store_columns", []> {
+  let summary = "write the columns of an accumulator to a buffer, each as a row";
+  let description = [{
+    For every column the region yields where it goes in `target`, in elements from its start, and whether it is written at all. Entry
+    `r` of it, of the first `count`, is written `r` elements further.
+  }];
+  let arguments = (ins SSAGPU_Accumulator:$tile, AnyMemRef:$target, I32:$count);
+  let assemblyFormat = "$tile `to` $target `rows` $count $body attr-dict `:` type($tile) `,` type($target)";
 }
 
 #endif // SSA_GPU_OPS_TD

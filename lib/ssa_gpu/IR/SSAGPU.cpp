@@ -191,18 +191,6 @@ LogicalResult OrderOp::verify() {
   return success();
 }
 
-LogicalResult SpreadOp::verify() {
-  RankedTensorType tile = getTile().getType();
-  SharedType array = getArray().getType();
-  if (array.isTile() || array.isRing() || array.getElementType() != tile.getElementType())
-    return emitOpError() << "expected an array of " << tile.getElementType() << ", but got " << array;
-  int64_t pitch = getPitch(), entries = (tile.getDimSize(0) - 1) * pitch + tile.getDimSize(1);
-  if (pitch % 2 != 0 || pitch < tile.getDimSize(1) || array.getShape()[0] < entries)
-    return emitOpError() << "expected an even pitch of at least " << tile.getDimSize(1) << " and at least " << entries
-                         << " entries for it, but got " << pitch << " and " << array.getShape()[0];
-  return success();
-}
-
 template <typename Op>
 static LogicalResult verifyPlaces(Op op) {
   RankedTensorType places = op.getPlaces().getType();
@@ -244,4 +232,19 @@ LogicalResult MapOp::verify() {
       return emitOpError() << "expected tiles of one shape and layout, but got " << first << " and " << tile;
   return success();
 }
+LogicalResult StoreColumnsOp::verify() { return verifyBody(*this, placeTypes(*this)); }
+
+LogicalResult FoldOp::verify() {
+  RankedTensorType tile = getTile().getType(), result = getResult().getType();
+  int64_t columns = getColumns(), period = getPeriod();
+  bool isPeriod = period == 1 || period == 2 || period == 4 || (period > 0 && period % 8 == 0);
+  if (!isPeriod || columns < period || columns % std::max<int64_t>(period, 8) != 0 || columns > tile.getDimSize(1))
+    return emitOpError() << "expected a period of 1, 2, 4 or a multiple of 8 that divides 'columns', a multiple of 8 up to "
+                         << tile.getDimSize(1) << ", but got " << period << " and " << columns;
+  auto expected = RankedTensorType::get({tile.getDimSize(0), std::max<int64_t>(period, 8)}, tile.getElementType(), tile.getEncoding());
+  if (result != expected)
+    return emitOpError() << "expected a result of " << expected << ", but got " << result;
+  return success();
+}
+
 LogicalResult MapColumnsOp::verify() { return verifyBody(*this, getType().getElementType()); }

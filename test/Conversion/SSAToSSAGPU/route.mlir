@@ -6,18 +6,20 @@
 !k = tensor<?x2x?x128xbf16>
 !s = tensor<?x2x?x?xf32>
 
-// Few rows of scores are packed with their heads, many take the heads one after the other: both kernels are there, one is launched.
+// Keys are the rows of a product, so that the eight heads of a cell are joined in registers: 16 queries of them fill 128 columns. Two steps of
+// keys are in shared memory. Few rows are split up along their columns.
 // CHECK: gpu.func @ssa_route(
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 2 : i32
+// CHECK: ssa_gpu.alloc : <1x128x128xbf16>
+// CHECK: ssa_gpu.alloc : <2x128x128xbf16>
 // CHECK: ssa_gpu.mma wgmma %{{.*}}, transposed
-// CHECK: ssa_gpu.spread
-// CHECK: gpu.func @ssa_route_1(
-// CHECK: ssa_gpu.alloc : <2x64x128xbf16>
+// CHECK: ssa_gpu.fold sum %{{.*}} {columns = 128 : i64, period = 16 : i64}
+// CHECK: ssa_gpu.store_columns
 // CHECK-LABEL: func.func @scores
 // CHECK-DAG: cf.assert %{{.*}}, "'ssa.route' expected dimension 2 of 'key' to be at most the number of blocks of 'tokens'"
-// CHECK: %[[FEW:.*]] = arith.cmpi sle, %{{.*}}, %c32
-// CHECK: arith.select %[[FEW]]
+// CHECK: arith.divui %c1024
 // CHECK: gpu.launch_func @kernels::@ssa_route blocks
-// CHECK: gpu.launch_func @kernels::@ssa_route_1 blocks
+// CHECK-NOT: gpu.launch_func
 // SYNC: ssa_gpu.load_operand
 // SYNC: ssa_gpu.mma mma_sync %{{.*}}, transposed
 func.func @scores(%q: !q, %k: !k, %t: !k) -> !s {
@@ -30,7 +32,18 @@ func.func @scores(%q: !q, %k: !k, %t: !k) -> !s {
 !q = tensor<?x4x?x64xf16>
 !s = tensor<?x4x?x?xf32>
 
-// Maxima and sums of parts of 2048 columns, the parts together, then the scores.
+// Maxima and sums of parts of 2048 columns, the parts together, then the scores. Most steps hide nothing; threads add up for themselves.
+// CHECK: gpu.func @ssa_route_softmax(
+// CHECK: ssa_gpu.mma wgmma
+// CHECK: %[[SCORES:.*]] = scf.if
+// CHECK: ssa_gpu.reduce max %[[SCORES]]
+// CHECK: math.exp2 %{{.*}} fastmath<afn>
+// CHECK: ssa_gpu.fold sum %{{.*}} {columns = 128 : i64, period = 8 : i64}
+// CHECK: ssa_gpu.reduce sum
+// CHECK: gpu.func @ssa_route_join(
+// CHECK: gpu.func @ssa_route(
+// CHECK: math.fma
+// CHECK: math.exp2 %{{.*}} fastmath<afn>
 // CHECK-LABEL: func.func @softmax
 // CHECK: gpu.launch_func @kernels::@ssa_route_softmax blocks
 // CHECK: gpu.launch_func @kernels::@ssa_route_join blocks
@@ -65,9 +78,28 @@ func.func @bound(%q: !q, %lo: !q, %hi: !q) -> !s {
 // Every value is exact in f16.
 // CHECK: gpu.func @ssa_route(
 // CHECK: ssa_gpu.convert_rows {{.*}} to
-// CHECK: ssa_gpu.mma wgmma %{{.*}} : !ssa_gpu.shared<64x128xf16>
+// CHECK: ssa_gpu.mma wgmma %{{.*}} : !ssa_gpu.shared<128x128xf16>
 func.func @narrow(%q: !q, %k: !q, %sc: !sc) -> !s {
   %s = ssa.route %q, %k scales %sc : !q, !q, !sc -> !s
+  return %s : !s
+}
+
+// -----
+
+!q = tensor<?x160x?x128xbf16>
+!k = tensor<?x1x?x128xbf16>
+!s = tensor<?x1x?x?xf32>
+
+// More heads than shared memory has room for: they pass by, two chunks of 16 at a time, for every step of keys.
+// CHECK: gpu.func @ssa_route(
+// CHECK: ssa_gpu.alloc : <2x128x128xbf16>
+// CHECK: ssa_gpu.alloc : <2x128x128xbf16>
+// CHECK: scf.for %{{.*}} = %c0_i32 to %c10_i32
+// CHECK: ssa_gpu.wait_copies 0
+// CHECK: ssa_gpu.fold sum %{{.*}} {columns = 128 : i64, period = 8 : i64}
+// CHECK-LABEL: func.func @many
+func.func @many(%q: !q, %k: !k) -> !s {
+  %s = ssa.route %q, %k {reduce = sum} : !q, !k -> !s
   return %s : !s
 }
 
@@ -92,10 +124,9 @@ func.func @exact(%q: !q, %k: !q) -> !s {
 !l = tensor<?x1x?x8xi32>
 !s = tensor<?x1x?x512xf32>
 
-// A list of its own for every row: a tile is one row and its heads, which are joined as the tile leaves.
+// A list of its own for every row: a tile is one row and its heads.
 // CHECK: gpu.func @ssa_route(
-// CHECK: ssa_gpu.spread
-// CHECK: scf.for %{{.*}} = %c1_i32 to %c64_i32
+// CHECK: ssa_gpu.fold sum %{{.*}} {columns = 64 : i64, period = 1 : i64}
 // CHECK-LABEL: func.func @within
 func.func @within(%q: !q, %k: !k, %l: !l) -> !s {
   %a = ssa.from_indices %l : !l -> !ssa.selection<?x1x?x8, key_block = 64>

@@ -20,7 +20,7 @@ RouteContext::RouteContext(HostFunction &host, RouteOp op)
     : host(host), op(op), blocks(op.getBlocksOrTokens()), mask(op.getMask().value_or(nullptr)),
       dim(op.getQuery().getType().getDimSize(3)), heads(op.getQuery().getType().getDimSize(1)),
       keyHeads(op.getKey().getType().getDimSize(1)), cells(op.getType().getDimSize(1)), group(heads / cells),
-      queryBlock(op.getQueryBlock()), numbers(unsigned(RouteArgument::partSums) + 1, -1) {
+      queryBlock(op.getQueryBlock()), numbers(unsigned(RouteArgument::steps) + 1, -1) {
   std::optional<APFloat> written = op.getScale();
   scale = written ? double(float(written->convertToDouble())) : 1 / std::sqrt(double(dim));
   if (op.getWithin() && op.getWithin().getType().getDimSize(2) != 1)
@@ -181,14 +181,14 @@ Value VisibleBlocks::contains(Emitter &e, Value j) const {
 // Softmax
 //===----------------------------------------------------------------------===//
 
-Value ssa::exp2(Emitter &e, Value x) { return math::Exp2Op::create(e.builder, e.loc, x); }
+Value ssa::exp2(Emitter &e, Value x) { return math::Exp2Op::create(e.builder, e.loc, x, arith::FastMathFlags::afn); }
 
 SmallVector<Value> ssa::joinSums(Emitter &e, ValueRange a, ValueRange b) {
   Value max = arith::MaximumFOp::create(e.builder, e.loc, a[0], b[0]), none = e.f32(-std::numeric_limits<double>::infinity());
   // As long as there is nothing, differences are taken from 0: -inf - -inf is NaN.
   Value isNone = arith::CmpFOp::create(e.builder, e.loc, arith::CmpFPredicate::OEQ, max, none);
   Value reference = e.select(isNone, e.f32(0), max);
-  auto rescale = [&](Value partMax) { return exp2(e, e.fmul(e.fsub(partMax, reference), e.f32(log2OfE))); };
+  auto rescale = [&](Value partMax) { return exp2(e, e.fsub(partMax, reference)); };
   return {max, e.fadd(e.fmul(a[1], rescale(a[0])), e.fmul(b[1], rescale(b[0])))};
 }
 

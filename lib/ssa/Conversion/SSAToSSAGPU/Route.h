@@ -20,7 +20,7 @@
 namespace mlir::ssa {
 
 /// What the kernels of a `route` have as arguments; those that an op has none of are left out.
-enum class RouteArgument { query, key, keyMax, scores, weights, scales, within, tokens, queries, maxima, factors, partMaxima, partSums };
+enum class RouteArgument { query, key, keyMax, scores, weights, scales, within, tokens, queries, maxima, factors, partMaxima, partSums, steps };
 
 /// A `route` with what its kernels see of it.
 class RouteContext {
@@ -86,13 +86,13 @@ struct VisibleBlocks {
 
 constexpr double log2OfE = 1.4426950408889634;
 
-/// `2^x`, of scalars or tiles.
+/// `2^x`, of scalars or tiles: the chip's approximation, 0 below 2^-126.
 Value exp2(Emitter &e, Value x);
 
-/// Maximum and sum of `exp(x - maximum)` of a row, of two parts of it together; scalars.
+/// Maximum of exponents and sum of `2^(exponent - maximum)` of a row, of two parts of it together; scalars.
 SmallVector<Value> joinSums(Emitter &e, ValueRange a, ValueRange b);
 
-/// What maximum and sum of a row mean for its scores: they become `exp(score - reference) * factor`.
+/// What maximum and sum of a row mean for its scores: they become `2^(exponent - reference) * factor`.
 std::pair<Value, Value> getReferenceAndFactor(Emitter &e, Value max, Value sum);
 
 /// Makes the kernels on tensor cores; false if they do not take the op.

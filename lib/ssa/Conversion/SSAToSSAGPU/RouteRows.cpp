@@ -33,7 +33,7 @@ public:
 
 private:
   Value getProduct(Value batch, Value head, Value row, Value j);
-  Value exp(Value difference) { return exp2(*this, fmul(difference, f32(log2OfE))); }
+  Value getExponent(Value score) { return fmul(score, f32(log2OfE)); }
 
   RouteContext &context;
 };
@@ -83,7 +83,7 @@ void RouteRowKernel::buildSoftmaxRow(Value batch, Value head, Value row) {
         SmallVector<Value> kept = llvm::to_vector(carried);
         return ifElse(
             visible.contains(*this, j), carried.getTypes(),
-            [&] { return joinSums(*this, kept, {getScore(batch, head, row, toIndex(j), visible.position), f32(1)}); },
+            [&] { return joinSums(*this, kept, {getExponent(getScore(batch, head, row, toIndex(j), visible.position)), f32(1)}); },
             [&] { return kept; });
       });
   for (int64_t distance = 1; distance < warpSize; distance *= 2) {
@@ -114,7 +114,7 @@ void RouteRowKernel::buildScore(Value batch, Value cell, Value row, Value column
           if (context.isSoftmax()) {
             Value reference = load(get(RouteArgument::maxima), {batch, head, row});
             Value factor = load(get(RouteArgument::factors), {batch, head, row});
-            x = fmul(exp(fsub(x, reference)), factor);
+            x = fmul(exp2(*this, fsub(getExponent(x), reference)), factor);
           }
           if (context.isMax())
             return {arith::MaximumFOp::create(builder, loc, joined[0], x)};

@@ -1,115 +1,127 @@
 //===- RouteSums.cpp - Softmax rows of route on tensor cores --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+//
+// A thread adds up for itself: the sum of a row has eight columns, of which each is one thread's. Sums and maxima are of powers of two.
+//
+//===----------------------------------------------------------------------===//
 
 #include "RouteTiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace mlir::ssa;
 
+static constexpr int64_t sumColumns = 8;
+
 /// Joins a tile's scores with maximum and sum of the columns before.
-SmallVector<Value> RouteTileKernel::addToSums(TileEmitter &t, Value scores, ValueRange state) {
-  Value max = arith::MaximumFOp::create(builder, loc, state[0], t.reduce(ssa_gpu::RowReduction::max, scores));
+SmallVector<Value> RouteTileKernel::addToSums(TileEmitter &t, Value scores, double factor, ValueRange state) {
+  Value tileMax = fmul(t.reduce(ssa_gpu::RowReduction::max, scores), rowsOf(t, factor));
+  Value max = arith::MaximumFOp::create(builder, loc, state[0], tileMax);
   // As long as there is nothing, differences are taken from 0: -inf - -inf is NaN.
   Value isNone = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, max, rowsOf(t, -infinity));
   Value reference = select(isNone, rowsOf(t, 0), max);
-  Value rescale = exp2(*this, fmul(fsub(state[0], reference), rowsOf(t, log2OfE)));
-  Value weights = exp2(*this, fmul(fsub(scores, t.broadcast(reference, tileColumns)), splat(t, log2OfE)));
-  return {max, fadd(fmul(state[1], rescale), t.reduce(ssa_gpu::RowReduction::sum, weights))};
+  Value rescale = exp2(*this, fsub(state[0], reference));
+  Value negated = arith::NegFOp::create(builder, loc, reference);
+  Value weights = getExponent(t, scores, factor, t.broadcast(negated, plan.tile));
+  Value sum = t.fold(ssa_gpu::RowReduction::sum, weights, plan.tile, sumColumns);
+  return {max, math::FmaOp::create(builder, loc, state[1], t.broadcast(rescale, sumColumns), sum)};
 }
 
-/// The tiles of columns of a part; those after the last that is seen have nothing to add.
-std::pair<Value, Value> RouteTileKernel::getColumnTiles(Value part) {
-  Value columns = dim(get(RouteArgument::scores), 3);
-  Value begin = mul(part, index(tilesPerPart)), end = min(add(begin, index(tilesPerPart)), ceilDiv(columns, index(tileColumns)));
-  if (c.op.getWithin()) // without keys no column stands for any
-    return {begin, select(eq(dim(get(RouteArgument::key), 2), index(0)), begin, end)};
-  VisibleBlocks last(*this, c, min(add(firstRow, index(tiling.queries - 1)), lastRow));
-  Value limit = last.sinkEnd ? max(last.end, last.sinkEnd) : last.end;
-  return {begin, min(end, ceilDiv(toIndex(limit), index(tileColumns)))};
+/// The scores with -inf where a key is not seen. Most steps are seen as a whole.
+Value RouteTileKernel::hide(TileEmitter &t, Value scores, const Step &step) {
+  // Numbers ascend, and later queries do not see less far.
+  auto first = [&](Value array) { return t.loadEntry(array, i32(0)); };
+  auto last = [&](Value array) { return t.loadEntry(array, lastQuery); };
+  Value isSeen = lt(getNumber(t, step, i32(plan.tile - 1)), first(visibleArrays.end));
+  if (visibleArrays.begin)
+    isSeen = both(isSeen, ge(getNumber(t, step, i32(0)), last(visibleArrays.begin)));
+  auto hidden = [&]() -> SmallVector<Value> {
+    auto ofQueries = [&](Value array) {
+      return array ? ofPairs(t, i32Type(), [&](Value pair) { return t.loadEntry(array, rem(pair, i32(plan.queries))); }) : Value();
+    };
+    VisibleBlocks visible;
+    visible.begin = ofQueries(visibleArrays.begin);
+    visible.end = ofQueries(visibleArrays.end);
+    visible.sinkEnd = ofQueries(visibleArrays.sinkEnd);
+    Value numbers = ofKeys(t, i32Type(), [&](Value entry) { return getNumber(t, step, entry); });
+    return {select(visible.contains(*this, numbers), scores, splat(t, plan.tile, -infinity))};
+  };
+  return ifElse(isSeen, scores.getType(), [&] { return SmallVector<Value>{scores}; }, hidden)[0];
 }
 
 /// Writes maximum and sum of a part.
 void RouteTileKernel::storeSums(TileEmitter &t, ValueRange state, Value chunk, Value part) {
-  for (auto [a, v] : {std::pair(RouteArgument::partMaxima, state[0]), std::pair(RouteArgument::partSums, state[1])}) {
+  Value sum = t.reduce(ssa_gpu::RowReduction::sum, state[1]);
+  for (auto [a, v] : {std::pair(RouteArgument::partMaxima, state[0]), std::pair(RouteArgument::partSums, sum)}) {
     BufferView view(*this, get(a));
     t.storeEntries(v, view.buffer, [&](Value row) -> RowPlace {
-      Row r = getRow(row, chunk);
-      return {view.getBegin(*this, {batch, r.head, r.m, part}), r.exists};
+      Pair p = getPair(row, chunk);
+      return {view.getBegin(*this, {batch, p.head, p.m, part}), p.exists};
     });
   }
 }
 
 /// An item is a tile of rows of one chunk, and a part of their columns.
 void RouteTileKernel::buildSumsItem(Value item) {
-  TileEmitter t(*this, tileRows);
+  TileEmitter t(*this, plan.tile);
   Value parts = dim(get(RouteArgument::partSums), 3);
   auto split = [&](Value count) {
     Value part = rem(item, count);
     item = div(item, count);
     return part;
   };
-  Value part = split(parts), chunk = toI32(split(index(chunks)));
+  Value part = split(parts), chunk = toI32(split(index(plan.chunks)));
   decodeRows(item);
-  int64_t stages = plan.bytes(1, 2) <= plan.sharedBytes ? 2 : 1;
-  prepareItem(t, 1, stages);
+  int64_t stages = plan.sumsStages, stepsPerPart = columnsPerPart / plan.tile;
+  Value begin = mul(part, index(stepsPerPart)), columns = ceilDiv(dim(get(RouteArgument::scores), 3), index(plan.tile));
+  std::tie(beginStep, endStep) = getSteps(begin, min(add(begin, index(stepsPerPart)), columns));
+  allocate(t, 1, stages, 1);
 
-  std::pair<Value, Value> tiles = getColumnTiles(part);
-  Value begin = tiles.first, end = tiles.second;
-  Value zero = i32(0), ringSize = i32(stages), steps = toI32(max(sub(end, begin), index(0)));
-  auto loadStep = [&](Value step) {
-    ifThen(lt(step, steps), [&] {
-      Value stage = rem(step, ringSize), first = mul(add(begin, toIndex(step)), index(tileColumns));
-      fillNumbers(t, t.slot(numberRing, stage), first);
-      loadKeys(t, chunk, stage, first);
-    });
+  Value zero = i32(0);
+  auto stepOf = [&](Value number) { return Step{toIndex(mul(number, i32(plan.tile))), rem(number, i32(stages))}; };
+  auto loadStep = [&](Value number) {
+    ifThen(lt(number, endStep), [&] { loadKeys(t, chunk, stepOf(number)); });
     t.commitCopies();
   };
   gpu::BarrierOp::create(builder, loc); // what the last item left in shared memory has been read
-  fillVisible(t);
-  loadQueries(t, chunk, zero);
-  if (stages > 1)
-    loadStep(zero);
-  else
+  ifThen(lt(beginStep, endStep), [&] {
+    fillVisible(t);
+    fillPairs(t, chunk, zero);
+    loadQueries(t, chunk, zero);
     t.commitCopies();
-  t.waitCopies(0);
-  if (queryHigh) {
-    orderQueries(t, zero);
-    t.waitCopies(0);
-  }
-  SmallVector<Value> state = loop(zero, steps, i32(1), {rowsOf(t, -infinity), rowsOf(t, 0)}, [&](Value step, ValueRange carried) {
-    Value stage = rem(step, ringSize);
+    if (queryHigh) {
+      t.waitCopies(0);
+      t.order(t.slot(queryLow, zero), t.slot(queryHigh, zero));
+    }
     if (stages > 1)
+      loadStep(beginStep);
+  });
+  SmallVector<Value> initial = {rowsOf(t, -infinity), splat(t, sumColumns, 0)};
+  SmallVector<Value> state = loop(beginStep, endStep, i32(1), initial, [&](Value number, ValueRange carried) {
+    if (stages > 1) {
       t.waitCopies(0);
-    else
-      gpu::BarrierOp::create(builder, loc);
-    loadStep(stages > 1 ? add(step, i32(1)) : step);
-    if (stages == 1)
+      loadStep(add(number, i32(1)));
+    } else {
+      gpu::BarrierOp::create(builder, loc); // the last step's keys have been read
+      loadStep(number);
       t.waitCopies(0);
+    }
+    Step step = stepOf(number);
     if (keyHigh) {
-      orderKeys(t, stage);
+      t.order(t.slot(keyLow, step.stage), t.slot(keyHigh, step.stage));
       t.waitCopies(stages - 1);
     }
-    Value numbers = t.slot(numberRing, stage);
-    Value scores = getTileScores(t, multiply(t, zero, stage), chunk, numbers);
-    return addToSums(t, select(getVisibleTile(t, numbers), scores, splat(t, -infinity)), carried);
+    auto [scores, factor] = getScores(t, multiply(t, zero, step.stage), chunk, step);
+    return addToSums(t, hide(t, scores, step), factor, carried);
   });
   storeSums(t, state, chunk, part);
 }
 
 //===----------------------------------------------------------------------===//
-// Launches
+// Parts
 //===----------------------------------------------------------------------===//
-
-void RouteTileKernel::buildSums(Value condition) {
-  Emitter e(c.host.builder, loc);
-  Value query = c.getHost(RouteArgument::query), parts = e.dim(c.getHost(RouteArgument::partSums), 3);
-  Value tiles = e.mul(e.mul(e.dim(query, 0), e.index(c.cells * chunks)), countRowTiles(e, e.dim(query, 2)));
-  Value items = e.mul(tiles, parts);
-  forEachItem(condition ? e.select(condition, items, e.index(0)) : items, [&](Value item) { buildSumsItem(item); });
-  finish();
-}
 
 /// Joins the parts of each row of a softmax: a thread has a row.
 void ssa::joinRouteParts(RouteContext &c) {

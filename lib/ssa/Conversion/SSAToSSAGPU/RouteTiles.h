@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// An item is a tile of rows of one cell and a tile of columns. The keys stay in shared memory while the heads of the cell pass by
-// in chunks; the scores of chunks are joined in registers. With few rows a chunk is several heads: rows of the tile are then
-// (row of scores, head) pairs, heads next to each other, and are joined when the tile leaves through shared memory. That is also
-// where columns that nobody sees become -inf.
+// A tile has pairs of a query and a head of one cell: pair `head * queries + query`. They stay in shared memory while keys pass by. A cell
+// with more heads than a tile takes, or with several key heads, has several tiles of pairs: *chunks*.
+//
+//   scores   The product is keys times pairs, so that a thread has the same queries of all heads: they are joined in registers. What
+//            is left, a column for every query, is hidden where nobody sees it and written.
+//   sums     For a softmax, before: the product is pairs times keys. A thread has some columns of its rows and adds up for itself;
+//            lanes are joined once, at the end.
 //
 // A bound is two products: max(q, 0) with the greater of the two key rows, min(q, 0) with the smaller.
 //
@@ -21,97 +24,112 @@
 
 namespace mlir::ssa {
 
-constexpr int64_t warps = 4, tileRows = 16 * warps, tileColumns = 64;
-/// The pitch of a tile that leaves: rows that are written at once lie in different banks.
-constexpr int64_t pitch = tileColumns + 8;
-/// The column tiles of one part of a softmax row. It depends on nothing, so that a row's bits do not depend on others.
-constexpr int64_t tilesPerPart = 32;
-
-/// How rows of a tile stand for rows of scores and heads.
-struct RouteTiling {
-  int64_t queries, heads;
-};
+/// The columns of one part of a softmax row. It depends on nothing, so that a row's bits do not depend on others.
+constexpr int64_t columnsPerPart = 2048;
 
 /// What all kernels of an op have in common.
 struct RoutePlan {
   RoutePlan(const RouteContext &c, TargetAttr target);
 
-  int64_t bytes(int64_t queryStages, int64_t keyStages) const {
-    int64_t tile = tileRows * ssa_gpu::SharedType::getPaddedColumns(paddedDim) * 2 * operands;
-    return (queryStages + keyStages) * tile + tileRows * pitch * 4 + 4096;
-  }
+  /// Decides sizes; false if shared memory is too small.
+  bool setSizes(const RouteContext &c);
+  int64_t tileBytes() const { return tile * ssa_gpu::SharedType::getPaddedColumns(paddedDim) * 2 * operands; }
+  int64_t arrayBytes(const RouteContext &c, int64_t tilesOfPairs) const;
+  int64_t scoresBytes(const RouteContext &c) const { return (queryStages + keyStages) * tileBytes() + arrayBytes(c, chunks); }
+  int64_t sumsBytes(const RouteContext &c) const { return (1 + sumsStages) * tileBytes() + arrayBytes(c, 1); }
 
   ssa_gpu::Family family;
   Type elementType; // of tiles; null if there is none that holds the operands
   int64_t paddedDim, operands; // 2 for a bound
   int64_t unit;                // heads of a cell that follow one another and have one key head
   int64_t queryWidth = 0, keyWidth = 0;
-  int64_t sharedBytes;
+  int64_t sharedBytes, sharedBytesPerSM;
+
+  int64_t tile = 0;               // pairs of a tile, and keys of a step
+  int64_t queries = 0, heads = 0; // of a tile
+  int64_t chunksPerUnit = 0, chunks = 0;
+  bool keepsQueries = false; // all chunks are in shared memory at a time
+  int64_t queryStages = 1, keyStages = 1, sumsStages = 1;
 };
 
 class RouteTileKernel : public KernelBuilder {
 public:
-  RouteTileKernel(RouteContext &c, const RoutePlan &plan, RouteTiling tiling, StringRef name)
-      : KernelBuilder(c.host.builder, c.op, name, 32 * warps, c.arguments), c(c), plan(plan), tiling(tiling),
-        chunksPerUnit(ssa::ceilDiv(plan.unit, tiling.heads)), chunks(c.group / plan.unit * chunksPerUnit) {}
+  RouteTileKernel(RouteContext &c, const RoutePlan &plan, StringRef name)
+      : KernelBuilder(c.host.builder, c.op, name, 2 * plan.tile, c.arguments), c(c), plan(plan) {}
 
-  /// The kernel that leaves maximum and sum of parts of rows, and the one that writes scores. Launched if `condition`, a value of the host
-  /// function, holds (null: always).
-  void buildSums(Value condition);
-  void buildScores(Value condition);
+  /// The kernel that leaves maximum and sum of parts of rows, and the one that writes scores.
+  void buildSums();
+  void buildScores();
 
 private:
-  /// A row of the tile; where there is none, another one's numbers.
-  struct Row {
+  /// A pair; where there is none, another one's numbers.
+  struct Pair {
     Value m, head, exists; // index, index, i1
   };
-  Row getRow(Value row, Value chunk);
+  /// Keys side by side: those of columns `firstColumn` (index) ... `stage` (i32) is where they are.
+  struct Step {
+    Value firstColumn, stage;
+  };
+  Pair getPair(Value number, Value chunk);
   Value getKeyHead(Value chunk);
   Value get(RouteArgument a) { return c.get(*this, a); }
 
-  Value countRowTiles(Emitter &e, Value rows);
   void decodeRows(Value &item);
-  void prepareItem(TileEmitter &t, int64_t queryStages, int64_t keyStages);
+  void setBlocks(int64_t bytes);
+  void allocate(TileEmitter &t, int64_t queryStages, int64_t keyStages, int64_t chunks);
   void fillVisible(TileEmitter &t);
-  void fillNumbers(TileEmitter &t, Value numbers, Value firstColumn);
+  void fillPairs(TileEmitter &t, Value chunk, Value slot);
   void loadRows(TileEmitter &t, const BufferView &view, Value tile, int64_t width, llvm::function_ref<RowPlace(Value)> place);
   void loadQueries(TileEmitter &t, Value chunk, Value stage);
-  void loadKeys(TileEmitter &t, Value chunk, Value stage, Value firstColumn);
-  void orderKeys(TileEmitter &t, Value stage);
-  void orderQueries(TileEmitter &t, Value stage);
-  Value addProduct(TileEmitter &t, Value queries, Value keys, Value sum);
+  void loadKeys(TileEmitter &t, Value chunk, const Step &step);
+  Value addProduct(TileEmitter &t, Value lhs, Value rhs, Value sum);
   Value multiply(TileEmitter &t, Value queryStage, Value keyStage);
-  Value getTileScores(TileEmitter &t, Value products, Value chunk, Value numbers);
-  Value getVisibleTile(TileEmitter &t, Value numbers);
 
-  std::pair<Value, Value> getColumnTiles(Value part);
+  // Tiles of a product: rows are keys and columns pairs, or the other way round.
+  Value ofKeys(TileEmitter &t, Type type, llvm::function_ref<Value(Value entry)> value);
+  Value ofPairs(TileEmitter &t, Type type, llvm::function_ref<Value(Value pair)> value);
+  Value getNumber(TileEmitter &t, const Step &step, Value entry);
+  /// Scores before any softmax, and, for one, the positive factor that makes exponents of 2 of them.
+  std::pair<Value, double> getScores(TileEmitter &t, Value products, Value chunk, const Step &step);
+  Value getExponent(TileEmitter &t, Value scores, double factor, Value reference);
+  std::pair<Value, Value> getSteps(Value begin, Value end);
+
+  // Sums
   void buildSumsItem(Value item);
+  Value hide(TileEmitter &t, Value scores, const Step &step);
   void storeSums(TileEmitter &t, ValueRange state, Value chunk, Value part);
-  SmallVector<Value> addToSums(TileEmitter &t, Value scores, ValueRange state);
-  void buildScoresItem(Value item);
-  Value isInSight(TileEmitter &t);
-  Value joinScores(TileEmitter &t, Value scores, Value chunk, Value before);
-  Value joinChunks(TileEmitter &t, Value firstColumn, int64_t stages);
-  void storeScores(TileEmitter &t, Value firstColumn);
+  SmallVector<Value> addToSums(TileEmitter &t, Value scores, double factor, ValueRange state);
 
-  RankedTensorType tileType(TileEmitter &t) { return t.accumulatorType(tileColumns, builder.getF32Type()); }
-  Value rowsOf(TileEmitter &t, double value) { return t.constant(t.rowsType(builder.getF32Type()), builder.getF32FloatAttr(float(value))); }
-  Value splat(TileEmitter &t, double value) { return t.constant(tileType(t), builder.getF32FloatAttr(float(value))); }
-  Value none() { return f32(-std::numeric_limits<double>::infinity()); }
+  // Scores
+  void buildScoresItem(Value item);
+  void startTurn(TileEmitter &t, Value turn);
+  void takeTurn(TileEmitter &t, Value turn);
+  Value joinHeads(TileEmitter &t, Value queryStage, Value chunk, const Step &step, Value before);
+  Value getStepScores(TileEmitter &t, Value number);
+  void storeScores(TileEmitter &t, Value scores, Value firstColumn);
+
+  int64_t foldedColumns() const { return std::max<int64_t>(plan.queries, 8); }
+  Type f32Type() { return builder.getF32Type(); }
+  Type i32Type() { return builder.getI32Type(); }
+  Value rowsOf(TileEmitter &t, double value) { return t.constant(t.rowsType(f32Type()), builder.getF32FloatAttr(float(value))); }
+  Value splat(TileEmitter &t, int64_t columns, double value) {
+    return t.constant(t.accumulatorType(columns, f32Type()), builder.getF32FloatAttr(float(value)));
+  }
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
   RouteContext &c;
   RoutePlan plan;
-  RouteTiling tiling;
-  int64_t chunksPerUnit, chunks;
+  bool keysFirst = false; // rows of products are keys
 
   // Of the item: rows `firstRow` .. are those of the tile, none is after `lastRow` (index). `lastQuery` (i32) is the number of the
-  // last in the tile, negative where there is none.
+  // last in the tile.
   Value batch, cell, list, firstRow, lastRow, lastQuery;
+  Value beginStep, endStep; // i32: the steps that have something to see
   BufferView queryView, keyView, keyMaxView;
-  // Rings, and arrays with an entry per row of scores or per column.
-  Value queryLow, queryHigh, keyLow, keyHigh, numberRing, joined;
+  // Rings of tiles; arrays with an entry per query, per pair or per key.
+  Value queryLow, queryHigh, keyLow, keyHigh;
   VisibleBlocks visibleArrays;
+  Value numberRing, scaleRing, weightRing, referenceRing, factorRing;
 };
 
 /// Joins the parts of each row of a softmax.

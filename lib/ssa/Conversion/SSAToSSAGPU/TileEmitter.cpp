@@ -58,7 +58,6 @@ void TileEmitter::convertRows(Value source, Value tile, int64_t columns, int64_t
 }
 
 void TileEmitter::order(Value low, Value high) { ssa_gpu::OrderOp::create(builder, loc, low, high); }
-void TileEmitter::spread(Value tile, Value array, int64_t pitch) { ssa_gpu::SpreadOp::create(builder, loc, tile, array, pitch); }
 
 void TileEmitter::fill(Value array, llvm::function_ref<Value(Value)> value) {
   auto op = ssa_gpu::FillOp::create(builder, loc, array);
@@ -106,6 +105,11 @@ Value TileEmitter::joinGroups(ssa_gpu::RowReduction kind, Value rowVector, Value
   return groups == 1 ? rowVector : ssa_gpu::JoinGroupsOp::create(builder, loc, rowVector.getType(), kind, rowVector, scratch, groups).getResult();
 }
 
+Value TileEmitter::fold(ssa_gpu::RowReduction kind, Value tile, int64_t columns, int64_t period) {
+  auto type = accumulatorType(std::max<int64_t>(period, 8), getElementTypeOrSelf(tile));
+  return ssa_gpu::FoldOp::create(builder, loc, type, kind, tile, columns, period);
+}
+
 Value TileEmitter::broadcast(Value rowVector, int64_t columns) {
   return ssa_gpu::BroadcastOp::create(builder, loc, accumulatorType(columns, getElementTypeOrSelf(rowVector)), rowVector);
 }
@@ -137,6 +141,14 @@ void TileEmitter::storeRows(Value tile, Value target, int64_t columns, int64_t w
   auto op = ssa_gpu::StoreRowsOp::create(builder, loc, tile, target, columns, width);
   buildBody(op.getBody(), [&](Value row) {
     RowPlace p = place(row);
+    return SmallVector<Value>{p.begin, p.exists};
+  });
+}
+
+void TileEmitter::storeColumns(Value tile, Value target, Value count, llvm::function_ref<RowPlace(Value)> place) {
+  auto op = ssa_gpu::StoreColumnsOp::create(builder, loc, tile, target, count);
+  buildBody(op.getBody(), [&](Value column) {
+    RowPlace p = place(column);
     return SmallVector<Value>{p.begin, p.exists};
   });
 }

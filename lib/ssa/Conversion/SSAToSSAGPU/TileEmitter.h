@@ -44,7 +44,6 @@ public:
   /// The same from elements of 8 bits, through registers.
   void convertRows(Value source, Value tile, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place);
   void order(Value low, Value high);
-  void spread(Value tile, Value array, int64_t pitch);
   void fill(Value array, llvm::function_ref<Value(Value entry)> value);
   Value loadEntry(Value array, Value index);
   void commitCopies();
@@ -82,6 +81,10 @@ public:
   Value warpAll(Value rowVector) { return ssa_gpu::WarpAllOp::create(builder, loc, rowVector); }
   /// Rows begin at multiples of `width` elements.
   void storeRows(Value tile, Value target, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place);
+  /// Columns that are `period` apart together, of the first `columns`.
+  Value fold(ssa_gpu::RowReduction kind, Value tile, int64_t columns, int64_t period);
+  /// Column by column: `place` says where a column begins, which has `count` (i32) rows.
+  void storeColumns(Value tile, Value target, Value count, llvm::function_ref<RowPlace(Value column)> place);
   void storeEntries(Value rowVector, Value target, llvm::function_ref<RowPlace(Value row)> place);
 
 private:

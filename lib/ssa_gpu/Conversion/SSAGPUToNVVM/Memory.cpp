@@ -309,24 +309,6 @@ struct ConvertOrder : OpConversionPattern<OrderOp> {
   }
 };
 
-struct ConvertSpread : OpConversionPattern<SpreadOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult matchAndRewrite(SpreadOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
-    ThreadEmitter e(rewriter, op);
-    for (unsigned half : {0, 1}) {
-      Value row = e.offset(adaptor.getArray(), e.mul(e.row(half, op.getTile().getType().getDimSize(0)), 4 * op.getPitch()));
-      for (int64_t j = 0, n = op.getTile().getType().getDimSize(1) / 8; j < n; ++j) {
-        int64_t first = 4 * j + 2 * half;
-        Value pair = e.fromElements({e.extract(adaptor.getTile(), first), e.extract(adaptor.getTile(), first + 1)});
-        LLVM::StoreOp::create(rewriter, e.loc, pair, e.offset(row, e.mul(e.column(j), 4)), /*alignment=*/8);
-      }
-    }
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
 struct ConvertFill : OpConversionPattern<FillOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -385,6 +367,6 @@ struct ConvertWaitCopies : OpConversionPattern<WaitCopiesOp> {
 } // namespace
 
 void ssa_gpu::populateMemoryPatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<ConvertAlloc, ConvertSlot, ConvertColumns, ConvertFindRows, ConvertCopyRows, ConvertCopyBlock, ConvertConvertRows, ConvertOrder, ConvertSpread, ConvertFill,
+  patterns.add<ConvertAlloc, ConvertSlot, ConvertColumns, ConvertFindRows, ConvertCopyRows, ConvertCopyBlock, ConvertConvertRows, ConvertOrder, ConvertFill,
                ConvertLoadEntry, ConvertCommitCopies, ConvertWaitCopies>(converter, patterns.getContext());
 }

@@ -338,6 +338,68 @@ struct ConvertStoreOperand : OpConversionPattern<StoreOperandOp> {
   }
 };
 
+/// A thread has columns 8j + 2*(l%4) and the next of every j: those that are a multiple of 8 apart.
+struct ConvertFold : OpConversionPattern<FoldOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(FoldOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    auto contract = arith::FastMathFlagsAttr::get(op.getContext(), arith::FastMathFlags::contract);
+    auto join = [&](Value a, Value b) -> Value {
+      if (op.getKind() == RowReduction::max)
+        return arith::MaximumFOp::create(rewriter, e.loc, a, b);
+      return arith::AddFOp::create(rewriter, e.loc, a, b, contract);
+    };
+    int64_t period = op.getPeriod(), kept = getValuesPerThread(op.getResult().getType());
+    SmallVector<Value> values;
+    for (int64_t i = 0, n = op.getColumns() / 2; i < n; ++i) {
+      Value value = e.extract(adaptor.getTile(), i);
+      if (i < kept)
+        values.push_back(value);
+      else
+        values[i % kept] = join(values[i % kept], value);
+    }
+    for (int64_t distance = 2; distance >= 1; distance /= 2) // of lanes, whose columns are twice as far apart
+      if (period <= 2 * distance)
+        for (Value &value : values)
+          value = join(value, gpu::ShuffleOp::create(rewriter, e.loc, value, distance, 32, gpu::ShuffleMode::XOR).getShuffleResult());
+    if (period == 1)
+      for (int64_t i = 0; i < kept; i += 2)
+        values[i] = values[i + 1] = join(values[i], values[i + 1]);
+    rewriter.replaceOp(op, e.fromElements(values));
+    return success();
+  }
+};
+
+struct ConvertStoreColumns : OpConversionPattern<StoreColumnsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(StoreColumnsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    Type type = cast<MemRefType>(op.getTarget().getType()).getElementType();
+    Value target = e.globalAddress(op.getTarget());
+    int64_t rows = op.getTile().getType().getDimSize(0);
+    SmallVector<Value> exists;
+    for (unsigned half : {0, 1})
+      exists.push_back(arith::CmpIOp::create(rewriter, e.loc, arith::CmpIPredicate::slt, e.row(half, rows), op.getCount()));
+    for (int64_t i = 0, n = op.getTile().getType().getDimSize(1) / 4; i < n; ++i) { // columns of a thread
+      SmallVector<Value> place = e.inlineBody(op.getBody(), e.add(e.column(i / 2), i % 2));
+      Value row = e.element(e.element(target, place[0], type), arith::IndexCastOp::create(rewriter, e.loc, rewriter.getIndexType(), e.row(0, rows)), type);
+      for (unsigned half : {0, 1})
+        scf::IfOp::create(rewriter, e.loc, arith::AndIOp::create(rewriter, e.loc, place[1], exists[half]), [&](OpBuilder &b, Location) {
+          unsigned bytes = type.getIntOrFloatBitWidth() / 8;
+          Value value = e.extract(adaptor.getTile(), i / 2 * 4 + 2 * half + i % 2);
+          if (type != b.getF32Type())
+            value = arith::TruncFOp::create(b, e.loc, type, value);
+          LLVM::StoreOp::create(b, e.loc, value, e.offset(row, int64_t(8 * half * bytes)), bytes);
+          scf::YieldOp::create(b, e.loc);
+        });
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 /// Two neighbouring accumulator blocks of 8 columns are what a thread holds of 16 inner columns of an operand.
 struct ConvertToOperand : OpConversionPattern<ToOperandOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -355,5 +417,5 @@ struct ConvertToOperand : OpConversionPattern<ToOperandOp> {
 
 void ssa_gpu::populateTilePatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
   patterns.add<ConvertElementwise, ConvertReduce, ConvertBroadcast, ConvertMapRows, ConvertMapColumns, ConvertMap, ConvertStoreRows,
-               ConvertStoreEntries, ConvertWarpAll, ConvertJoinGroups, ConvertStoreOperand, ConvertToOperand>(converter, patterns.getContext());
+               ConvertStoreEntries, ConvertWarpAll, ConvertJoinGroups, ConvertStoreOperand, ConvertToOperand, ConvertFold, ConvertStoreColumns>(converter, patterns.getContext());
 }

@@ -1,0 +1,72 @@
+//===- RoutePlan.cpp - Sizes of route on tensor cores ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "RouteTiles.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::ssa;
+
+RoutePlan::RoutePlan(const RouteContext &c, TargetAttr target)
+    : family(target.hasWGMMA() ? ssa_gpu::Family::wgmma : ssa_gpu::Family::mma_sync), paddedDim(ssa::ceilDiv(c.dim, 16) * 16),
+      operands(c.op.getBound() ? 2 : 1), unit(std::gcd(c.group, c.heads / c.keyHeads)), sharedBytes(target.sharedMemoryBytes()),
+      sharedBytesPerSM(target.sharedMemoryBytesPerSM()) {
+  // What has 8 bits is exact in both types of 16.
+  Type types[] = {c.op.getQuery().getType().getElementType(), c.op.getKey().getType().getElementType()};
+  bool sameKeys = !c.op.getKeyMax() || c.op.getKeyMax().getType().getElementType() == types[1];
+  for (Type type : types) {
+    if (type.isF32() || !sameKeys || (elementType && type.getIntOrFloatBitWidth() == 16 && type != elementType)) {
+      elementType = Type();
+      return;
+    }
+    if (type.getIntOrFloatBitWidth() == 16)
+      elementType = type;
+  }
+  if (!elementType)
+    elementType = Float16Type::get(c.op.getContext());
+}
+
+/// What `tilesOfPairs` tiles and the keys of the stages have besides rows.
+int64_t RoutePlan::arrayBytes(const RouteContext &c, int64_t tilesOfPairs) const {
+  int64_t perPair = (c.isSoftmax() ? 2 : 0) + (c.op.getWeights() ? 1 : 0), perKey = (c.op.getWithin() ? 1 : 0) + (c.op.getScales() ? 1 : 0);
+  constexpr int64_t perQuery = 3, entryBytes = 4;
+  return (tilesOfPairs * perPair + std::max(keyStages, sumsStages) * perKey + perQuery) * tile * entryBytes;
+}
+
+/// How the pairs of a tile are filled: accumulators have columns in eights, so there are eight queries at least, where as many share
+/// their keys.
+static void setPairs(RoutePlan &plan, const RouteContext &c) {
+  constexpr int64_t eight = 8;
+  bool isNarrow = c.rowsPerList && c.rowsPerList < eight;
+  plan.queries = isNarrow ? int64_t(llvm::PowerOf2Ceil(c.rowsPerList)) : eight;
+  plan.chunksPerUnit = ssa::ceilDiv(plan.unit, plan.tile / plan.queries);
+  plan.heads = ssa::ceilDiv(plan.unit, plan.chunksPerUnit);
+  plan.chunks = c.group / plan.unit * plan.chunksPerUnit;
+  if (isNarrow)
+    return;
+  plan.queries = plan.tile / plan.heads / eight * eight;
+  if (c.rowsPerList)
+    plan.queries = std::min<int64_t>(plan.queries, llvm::alignTo(c.rowsPerList, eight));
+}
+
+bool RoutePlan::setSizes(const RouteContext &c) {
+  constexpr int64_t large = 128, small = 64, reserved = 8192; // of a block, for arrays and by the system
+  tile = large;
+  if (2 * (3 * tileBytes() + reserved) > sharedBytesPerSM)
+    tile = small; // two blocks should fit, so that one computes while the other waits
+  setPairs(*this, c);
+  keyStages = sumsStages = 2;
+  if (c.isSoftmax() && sumsBytes(c) > sharedBytes)
+    sumsStages = 1;
+  for (bool keeps : {true, false})
+    for (int64_t stages : {2, 1}) {
+      keepsQueries = keeps;
+      queryStages = keeps ? chunks : stages;
+      keyStages = stages;
+      if (scoresBytes(c) <= sharedBytes)
+        return !c.isSoftmax() || sumsBytes(c) <= sharedBytes;
+    }
+  return false;
+}

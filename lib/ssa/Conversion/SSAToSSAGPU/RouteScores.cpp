@@ -1,0 +1,173 @@
+//===- RouteScores.cpp - Scores of route on tensor cores ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Copies come one turn ahead of the products that read them. Where all queries of the tile stay in shared memory, and chunks have their
+// keys in common, a turn is a step; else it is a chunk of a step.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RouteTiles.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::ssa;
+
+namespace {
+
+/// Which copies a turn waits for.
+struct Turns {
+  explicit Turns(const RoutePlan &plan)
+      : ownKeys(plan.chunks > plan.chunksPerUnit), perStep(plan.keepsQueries && !ownKeys ? 1 : plan.chunks),
+        isAhead(plan.keyStages > 1 && (plan.keepsQueries || plan.queryStages > 1)) {}
+
+  bool ownKeys;    // chunks have key heads of their own
+  int64_t perStep; // turns
+  bool isAhead;    // there is room for the copies of the next turn
+};
+
+} // namespace
+
+/// Starts the copies of a turn (i32), if there is one.
+void RouteTileKernel::startTurn(TileEmitter &t, Value turn) {
+  Turns turns(plan);
+  Value number = div(turn, i32(turns.perStep)), chunk = rem(turn, i32(turns.perStep));
+  ifThen(lt(number, endStep), [&] {
+    Step step{toIndex(mul(number, i32(plan.tile))), rem(turns.ownKeys ? turn : number, i32(plan.keyStages))};
+    if (turns.ownKeys || turns.perStep == 1)
+      loadKeys(t, chunk, step);
+    else
+      ifThen(eq(chunk, i32(0)), [&] { loadKeys(t, chunk, step); });
+    if (!plan.keepsQueries)
+      loadQueries(t, chunk, rem(turn, i32(plan.queryStages)));
+  });
+  t.commitCopies();
+}
+
+/// Waits for the copies of a turn, and starts those of the next.
+void RouteTileKernel::takeTurn(TileEmitter &t, Value turn) {
+  Turns turns(plan);
+  if (turns.isAhead) {
+    t.waitCopies(0);
+    startTurn(t, add(turn, i32(1)));
+  } else {
+    gpu::BarrierOp::create(builder, loc); // the last turn's tiles have been read
+    startTurn(t, turn);
+    t.waitCopies(0);
+  }
+  if (!keyHigh)
+    return;
+  Value number = div(turn, i32(turns.perStep)), chunk = rem(turn, i32(turns.perStep));
+  Value stage = rem(turns.ownKeys ? turn : number, i32(plan.keyStages)), isNew = turns.ownKeys ? bit(true) : eq(chunk, i32(0));
+  ifThen(isNew, [&] { t.order(t.slot(keyLow, stage), t.slot(keyHigh, stage)); });
+  if (!plan.keepsQueries) {
+    Value queryStage = rem(turn, i32(plan.queryStages));
+    t.order(t.slot(queryLow, queryStage), t.slot(queryHigh, queryStage));
+  }
+  t.waitCopies(turns.isAhead ? 1 : 0);
+}
+
+/// Scores of a chunk, with the heads joined, and with those of the chunks before.
+Value RouteTileKernel::joinHeads(TileEmitter &t, Value queryStage, Value chunk, const Step &step, Value before) {
+  Value products = multiply(t, queryStage, step.stage);
+  auto [scores, factor] = getScores(t, products, chunk, step);
+  auto ofPair = [&](Value ring) {
+    return ofPairs(t, f32Type(), [&](Value pair) { return t.loadEntry(t.slot(ring, chunk), pair); });
+  };
+  if (c.isSoftmax()) {
+    Value share = getExponent(t, scores, factor, ofPair(referenceRing));
+    auto contract = arith::FastMathFlagsAttr::get(builder.getContext(), arith::FastMathFlags::contract);
+    scores = arith::MulFOp::create(builder, loc, share, ofPair(factorRing), contract);
+  }
+  int64_t columns = llvm::alignTo(plan.heads * plan.queries, 8);
+  if (plan.unit % plan.heads != 0 || plan.heads * plan.queries % 8 != 0) { // pairs without a head add nothing
+    Value exists = ofPairs(t, builder.getI1Type(), [&](Value pair) { return getPair(pair, chunk).exists; });
+    scores = select(exists, scores, splat(t, plan.tile, c.isMax() ? -infinity : 0));
+  }
+  Value joined = t.fold(c.isMax() ? ssa_gpu::RowReduction::max : ssa_gpu::RowReduction::sum, scores, columns, plan.queries);
+  if (plan.chunks == 1)
+    return joined;
+  return c.isMax() ? arith::MaximumFOp::create(builder, loc, before, joined).getResult() : fadd(before, joined);
+}
+
+/// Scores of a step, a column for each query, -inf where nobody sees them.
+Value RouteTileKernel::getStepScores(TileEmitter &t, Value number) {
+  Turns turns(plan);
+  auto join = [&](Value chunk, Value turn, Value before) {
+    Value stage = rem(turns.ownKeys ? turn : number, i32(plan.keyStages));
+    Value queryStage = plan.keepsQueries ? chunk : rem(turn, i32(plan.queryStages));
+    return joinHeads(t, queryStage, chunk, {toIndex(mul(number, i32(plan.tile))), stage}, before);
+  };
+  if (turns.perStep == 1)
+    takeTurn(t, number);
+  Value scores;
+  if (plan.chunks == 1)
+    scores = join(i32(0), number, Value());
+  else
+    scores = loop(i32(0), i32(plan.chunks), i32(1), splat(t, foldedColumns(), c.isMax() ? -infinity : 0),
+                  [&](Value chunk, ValueRange before) -> SmallVector<Value> {
+                    Value turn = number;
+                    if (turns.perStep > 1) {
+                      turn = add(mul(number, i32(plan.chunks)), chunk);
+                      takeTurn(t, turn);
+                    }
+                    return {join(chunk, turn, before[0])};
+                  })[0];
+  auto ofQueries = [&](Value array) {
+    return array ? t.mapColumns(foldedColumns(), i32Type(), [&](Value query) { return t.loadEntry(array, query); }) : Value();
+  };
+  VisibleBlocks visible;
+  visible.begin = ofQueries(visibleArrays.begin);
+  visible.end = ofQueries(visibleArrays.end);
+  visible.sinkEnd = ofQueries(visibleArrays.sinkEnd);
+  Value lastTurn = turns.ownKeys ? add(mul(number, i32(plan.chunks)), i32(plan.chunks - 1)) : number;
+  Step step{toIndex(mul(number, i32(plan.tile))), rem(lastTurn, i32(plan.keyStages))};
+  Value numbers = t.broadcast(t.mapRows(i32Type(), [&](Value entry) { return getNumber(t, step, entry); }), foldedColumns());
+  return select(visible.contains(*this, numbers), scores, splat(t, foldedColumns(), -infinity));
+}
+
+void RouteTileKernel::storeScores(TileEmitter &t, Value scores, Value firstColumn) {
+  BufferView view(*this, get(RouteArgument::scores));
+  Value begin = add(view.getBegin(*this, {batch, cell, firstRow}), firstColumn);
+  Value count = toI32(min(index(plan.tile), sub(dim(view.buffer, 3), firstColumn)));
+  t.storeColumns(scores, view.buffer, count, [&](Value query) -> RowPlace {
+    return {view.advance(*this, begin, 2, toIndex(query)), le(query, lastQuery)};
+  });
+}
+
+/// An item is a tile of rows and some steps.
+void RouteTileKernel::buildScoresItem(Value item) {
+  TileEmitter t(*this, plan.tile);
+  Turns turns(plan);
+  Value steps = ceilDiv(dim(get(RouteArgument::scores), 3), index(plan.tile)), perItem = get(RouteArgument::steps);
+  Value items = ceilDiv(steps, perItem), begin = mul(rem(item, items), perItem), end = min(add(begin, perItem), steps);
+  item = div(item, items);
+  decodeRows(item);
+  std::tie(beginStep, endStep) = getSteps(begin, end);
+  allocate(t, plan.queryStages, plan.keyStages, plan.chunks);
+
+  gpu::BarrierOp::create(builder, loc); // what the last item left in shared memory has been read
+  ifThen(lt(beginStep, endStep), [&] {
+    fillVisible(t);
+    loop(i32(0), i32(plan.chunks), i32(1), [&](Value chunk) {
+      fillPairs(t, chunk, chunk);
+      if (plan.keepsQueries)
+        loadQueries(t, chunk, chunk);
+    });
+    t.commitCopies();
+    if (queryHigh && plan.keepsQueries) {
+      t.waitCopies(0);
+      loop(i32(0), i32(plan.chunks), i32(1), [&](Value chunk) { t.order(t.slot(queryLow, chunk), t.slot(queryHigh, chunk)); });
+    }
+    if (turns.isAhead)
+      startTurn(t, mul(beginStep, i32(turns.perStep)));
+  });
+  Value none = splat(t, foldedColumns(), -infinity);
+  loop(toI32(begin), toI32(end), i32(1), [&](Value number) {
+    Value isInSight = both(ge(number, beginStep), lt(number, endStep));
+    Value scores = ifElse(
+        isInSight, none.getType(), [&] { return SmallVector<Value>{getStepScores(t, number)}; },
+        [&] { return SmallVector<Value>{none}; })[0];
+    storeScores(t, scores, toIndex(mul(number, i32(plan.tile))));
+  });
+}
