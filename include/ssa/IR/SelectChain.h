@@ -9,11 +9,12 @@
 
 namespace mlir::ssa {
 
-/// A `topk` with the ops that make its scores, which serve nothing else: a `route`, and any number of `rebin`. A row of the
-/// selection needs only some of the rows of each, so that all can be done for some rows at a time.
+/// A `topk` with the ops that make its scores, which serve nothing else: a `route`, and any number of `rebin` and of structured ops that
+/// work score by score. A row of the selection needs only some of the rows of each, so that all can be done for some rows at a time.
 struct SelectChain {
   struct Link {
-    Operation *op;       // RouteOp or RebinOp
+    Operation *op;       // RouteOp, RebinOp or LinalgOp
+    Value scores;        // that it makes others of; null for the route
     int64_t rowsPerRow;  // of its scores, for a row of the selection
   };
 

@@ -80,3 +80,60 @@ func.func @given(%s: !s, %k: !k) -> tensor<?x4x?x16xi32> {
   %r = ssa.to_indices %a : !sel -> tensor<?x4x?x16xi32>
   return %r : tensor<?x4x?x16xi32>
 }
+
+// -----
+
+!q = tensor<?x4x?x128xbf16>
+!s = tensor<?x4x?x?xf32>
+!sel = !ssa.selection<?x4x?x16, key_block = 64, sorted>
+#all = affine_map<(b, g, m, j) -> (b, g, m, j)>
+
+// Scores that become others one by one, with a bias for each head and block, are done in the same chunks.
+// CHECK-LABEL: func.func @elementwise
+// CHECK: cf.assert {{.*}}'linalg.generic' expected dimension 1 of operand 1
+// CHECK: scf.for
+// CHECK: gpu.launch_func {{.*}}ssa_route
+// CHECK: gpu.launch_func {{.*}}ssa_generic
+// CHECK: gpu.launch_func {{.*}}ssa_topk
+func.func @elementwise(%q: !q, %kc: !q, %k: !q, %bias: tensor<4x?xf32>) -> tensor<?x4x?x16xi32> {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<64>, mask = #ssa.mask<causal>} : !q, !q, !q -> !s
+  %batch = tensor.dim %q, %c0 : !q
+  %rows = tensor.dim %q, %c2 : !q
+  %blocks = tensor.dim %kc, %c2 : !q
+  %empty = tensor.empty(%batch, %rows, %blocks) : !s
+  %t = linalg.generic {indexing_maps = [#all, affine_map<(b, g, m, j) -> (g, j)>, #all], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%s, %bias : !s, tensor<4x?xf32>) outs(%empty : !s) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %z = arith.addf %x, %y : f32
+    linalg.yield %z : f32
+  } -> !s
+  %a = ssa.topk %t of %k {mask = #ssa.mask<causal>, ssa.chunk = #ssa.chunk<bytes = 4096, rows = 128>} : !s, !q -> !sel
+  %r = ssa.to_indices %a : !sel -> tensor<?x4x?x16xi32>
+  return %r : tensor<?x4x?x16xi32>
+}
+
+// -----
+
+!q = tensor<?x4x?x128xbf16>
+!s = tensor<?x4x?x?xf32>
+!sel = !ssa.selection<?x4x?x16, key_block = 64, sorted>
+#all = affine_map<(b, g, m, j) -> (b, g, m, j)>
+
+// What depends on the number of the row does not know it within a chunk.
+func.func @numbers(%q: !q, %kc: !q, %k: !q, %empty: !s) -> tensor<?x4x?x16xi32> {
+  %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<64>, mask = #ssa.mask<causal>} : !q, !q, !q -> !s
+  %t = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%s : !s) outs(%empty : !s) {
+  ^bb0(%x: f32, %o: f32):
+    %m = linalg.index 2 : index
+    %i = arith.index_cast %m : index to i32
+    %y = arith.sitofp %i : i32 to f32
+    %z = arith.addf %x, %y : f32
+    linalg.yield %z : f32
+  } -> !s
+  // expected-error@+1 {{cannot have 'ssa.chunk': its scores come from 'linalg.generic'}}
+  %a = ssa.topk %t of %k {mask = #ssa.mask<causal>, ssa.chunk = #ssa.chunk<bytes = 4096, rows = 128>} : !s, !q -> !sel
+  %r = ssa.to_indices %a : !sel -> tensor<?x4x?x16xi32>
+  return %r : tensor<?x4x?x16xi32>
+}

@@ -27,15 +27,16 @@ public:
   StructuredConversion(HostFunction &host, linalg::LinalgOp op)
       : host(host), op(op), e(host.builder, op->getLoc()), captures(host) {}
 
-  LogicalResult run();
-
-private:
-  LogicalResult check();
-  LogicalResult findSizes();
+  LogicalResult prepare();
   void requireSizes();
   void allocateResults();
   void build();
 
+  SmallVector<Value> results;
+
+private:
+  LogicalResult check();
+  LogicalResult findSizes();
   bool isRead(OpOperand &operand) {
     return isa<ShapedType>(operand.get().getType()) && !op.getMatchingBlockArgument(&operand).use_empty();
   }
@@ -51,7 +52,7 @@ private:
   SmallVector<Value> sizes;                              // of the loops, on the host
   SmallVector<std::pair<unsigned, unsigned>> sizeOwners; // the operands and dimensions that they are taken from
   // The kernel's arguments: results, operands that are read, sizes of loops, captures.
-  SmallVector<Value> results, arguments;
+  SmallVector<Value> arguments;
   DenseMap<OpOperand *, unsigned> argumentOf;
   unsigned firstSize = 0;
   IRMapping captured;
@@ -232,20 +233,38 @@ void StructuredConversion::build() {
   });
 }
 
-LogicalResult StructuredConversion::run() {
+LogicalResult StructuredConversion::prepare() {
   if (failed(check()) || failed(captures.addRegions(op)))
     return failure();
   for (Value input : op.getDpsInputs())
     if (!isa<ShapedType>(input.getType()) && failed(captures.add(op, input)))
       return failure();
-  if (failed(findSizes()))
-    return failure();
-  requireSizes();
-  allocateResults();
-  build();
-  return success();
+  return findSizes();
 }
 
 LogicalResult ssa::convertStructuredOp(HostFunction &host, linalg::LinalgOp op) {
-  return StructuredConversion(host, op).run();
+  StructuredConversion conversion(host, op);
+  if (failed(conversion.prepare()))
+    return failure();
+  conversion.requireSizes();
+  conversion.allocateResults();
+  conversion.build();
+  return success();
+}
+
+LogicalResult ssa::requireStructuredSizes(HostFunction &host, linalg::LinalgOp op) {
+  StructuredConversion conversion(host, op);
+  if (failed(conversion.prepare()))
+    return failure();
+  conversion.requireSizes();
+  return success();
+}
+
+LogicalResult ssa::buildStructuredOp(HostFunction &host, linalg::LinalgOp op, Value result) {
+  StructuredConversion conversion(host, op);
+  if (failed(conversion.prepare()))
+    return failure();
+  conversion.results.push_back(result);
+  conversion.build();
+  return success();
 }

@@ -33,7 +33,7 @@ SmallVector<Value> RouteTileKernel::addToSums(TileEmitter &t, Value scores, doub
 Value RouteTileKernel::hide(TileEmitter &t, Value scores, const Step &step) {
   // Numbers ascend, and later queries do not see less far.
   auto first = [&](Value array) { return t.loadEntry(array, i32(0)); };
-  auto last = [&](Value array) { return t.loadEntry(array, lastQuery); };
+  auto last = [&](Value array) { return t.loadEntry(array, max(lastQuery, i32(0))); };
   Value isSeen = lt(getNumber(t, step, i32(plan.tile - 1)), first(visibleArrays.end));
   if (visibleArrays.begin)
     isSeen = both(isSeen, ge(getNumber(t, step, i32(0)), last(visibleArrays.begin)));

@@ -9,6 +9,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Conversion.h"
+#include "Glue.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -108,9 +110,10 @@ public:
 
 private:
   LogicalResult allocate();
-  void requireSizes();
+  LogicalResult requireSizes();
   Chunks chooseChunks();
   LogicalResult buildChunk(const RowPart &part);
+  LogicalResult buildElementwise(const SelectChain::Link &link, Value scores, Value made);
 
   HostFunction &host;
   const SelectChain &chain;
@@ -124,9 +127,15 @@ private:
 
 /// Results of links get a shape only: all of their scores never exist.
 LogicalResult SelectChainConversion::allocate() {
-  for (const SelectChain::Link &link : chain.links)
-    if (failed(host.allocateResult(link.op, 0)))
+  for (const SelectChain::Link &link : chain.links) {
+    if (auto structured = dyn_cast<linalg::LinalgOp>(link.op)) {
+      Value init = host.getBuffer(structured.getDpsInits()[0]);
+      Type type = cast<MemRefType>(init.getType()).getElementType();
+      host.setBuffer(link.op->getResult(0), host.allocateWorkspace(link.op->getLoc(), getSizes(e, init), type));
+    } else if (failed(host.allocateResult(link.op, 0))) {
       return failure();
+    }
+  }
   FailureOr<Value> result = host.allocateResult(topk, 0);
   if (failed(result))
     return failure();
@@ -134,14 +143,17 @@ LogicalResult SelectChainConversion::allocate() {
   return success();
 }
 
-void SelectChainConversion::requireSizes() {
+LogicalResult SelectChainConversion::requireSizes() {
   for (const SelectChain::Link &link : chain.links) {
     if (auto route = dyn_cast<RouteOp>(link.op))
       requireRouteSizes(host, route);
-    else
-      requireRebinSizes(host, cast<RebinOp>(link.op));
+    else if (auto rebin = dyn_cast<RebinOp>(link.op))
+      requireRebinSizes(host, rebin);
+    else if (failed(requireStructuredSizes(host, cast<linalg::LinalgOp>(link.op))))
+      return failure();
   }
   requireTopKSizes(host, topk);
+  return success();
 }
 
 /// As many rows as fit, of one sequence; of several sequences where all rows of one are fewer.
@@ -166,14 +178,31 @@ Chunks SelectChainConversion::chooseChunks() {
   return chunks;
 }
 
+/// Makes scores of scores one by one: both stand for all of them meanwhile.
+LogicalResult SelectChainConversion::buildElementwise(const SelectChain::Link &link, Value scores, Value made) {
+  auto op = cast<linalg::LinalgOp>(link.op);
+  Value init = op.getDpsInits()[0], allScores = host.getBuffer(link.scores), allOfInit = host.getBuffer(init);
+  host.setBuffer(link.scores, scores);
+  host.setBuffer(init, made);
+  LogicalResult result = buildStructuredOp(host, op, made);
+  host.setBuffer(link.scores, allScores);
+  host.setBuffer(init, allOfInit);
+  return result;
+}
+
 LogicalResult SelectChainConversion::buildChunk(const RowPart &part) {
   Value scores;
   for (auto [link, capacity] : llvm::zip_equal(chain.links, capacities)) {
     RowPart own = part.scale(e, link.rowsPerRow);
     ScoreBuffer made{own.getScratch(host, capacity, host.getBuffer(link.op->getResult(0))), capacity};
+    LogicalResult result = success();
     if (auto rebin = dyn_cast<RebinOp>(link.op))
       buildRebin(host, rebin, scores, made.part);
-    else if (failed(buildRoute(host, cast<RouteOp>(link.op), made, own)))
+    else if (auto route = dyn_cast<RouteOp>(link.op))
+      result = buildRoute(host, route, made, own);
+    else
+      result = buildElementwise(link, scores, made.part);
+    if (failed(result))
       return failure();
     scores = made.part;
   }
@@ -182,9 +211,8 @@ LogicalResult SelectChainConversion::buildChunk(const RowPart &part) {
 }
 
 LogicalResult SelectChainConversion::run() {
-  if (failed(allocate()))
+  if (failed(allocate()) || failed(requireSizes()))
     return failure();
-  requireSizes();
   if (topk.getType().getWidth() == 0)
     return success(); // nothing to write
   Chunks chunks = chooseChunks();
