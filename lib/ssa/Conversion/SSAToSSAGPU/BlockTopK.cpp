@@ -62,30 +62,38 @@ void BlockTopK::append(ArrayRef<Value> scores, Value boundScore, Value first, Va
   }
 }
 
-/// Fills the buffer with the keys that reach the bound; how many the warp
-/// found.
-Value BlockTopK::collect(Value bound) {
-  fromOneThread([&] {
-    setWord(collectedWord, i32(0));
-    setWord(overflowWord, i32(0));
-  });
-  barrier();
+/// Goes over the marked scores of the row, several of a thread on their way at a time; what is carried is the thread's. Score u of a
+/// stretch is that of column `first` + u * `threads` + thread, relative to the row's begin.
+Value BlockTopK::scanRow(Value init, llvm::function_ref<Value(ArrayRef<Value> scores, Value first, Value carried)> visit) {
   // Strides of columns that all have scores, then the rest.
   int64_t chunk = unroll * threads;
-  Value whole = max(min(sub(row.scored, row.begin), count), i32(0)), boundScore = row.getBoundScore(bound);
+  Value whole = max(min(sub(row.scored, row.begin), count), i32(0));
   whole = sub(whole, rem(whole, i32(chunk)));
-  auto appendFrom = [&](Value first, Value end, int64_t strides, bool areAll) {
+  auto visitFrom = [&](Value first, Value carried, int64_t strides, bool areAll) {
     SmallVector<Value> numbers;
     for (int64_t u = 0; u < strides; ++u)
       numbers.push_back(add(add(row.begin, first), add(thread(), i32(u * threads))));
-    append(row.loadMarked(numbers, areAll), boundScore, first, end);
-    return SmallVector<Value>{end};
+    return SmallVector<Value>{visit(row.loadMarked(numbers, areAll), first, carried)};
   };
-  Value end = loop(i32(0), whole, i32(chunk), partBegin, [&](Value first, ValueRange carried) {
-    return appendFrom(first, carried[0], unroll, /*areAll=*/true);
+  Value carried = loop(i32(0), whole, i32(chunk), init, [&](Value first, ValueRange carried) {
+    return visitFrom(first, carried[0], unroll, /*areAll=*/true);
   })[0];
-  end = loop(whole, count, i32(threads), end,
-             [&](Value first, ValueRange carried) { return appendFrom(first, carried[0], 1, /*areAll=*/false); })[0];
+  return loop(whole, count, i32(threads), carried,
+              [&](Value first, ValueRange carried) { return visitFrom(first, carried[0], 1, /*areAll=*/false); })[0];
+}
+
+/// Fills the buffer with the keys that reach the bound; how many the warp found.
+Value BlockTopK::collect(Value bound) {
+  fromOneThread([&] {
+    for (unsigned word : {collectedWord, overflowWord, aboveWord})
+      setWord(word, i32(0));
+  });
+  barrier();
+  Value boundScore = row.getBoundScore(bound);
+  Value end = scanRow(partBegin, [&](ArrayRef<Value> scores, Value first, Value end) {
+    append(scores, boundScore, first, end);
+    return end;
+  });
   Value taken = sub(end, partBegin);
   ifThen(eq(lane(), i32(0)), [&] {
     atomicAdd(taken, words, index(collectedWord));
@@ -93,6 +101,19 @@ Value BlockTopK::collect(Value bound) {
   });
   barrier();
   return taken;
+}
+
+/// How many keys of the row are above the bound.
+Value BlockTopK::countAbove(Value bound) {
+  Value aboveScore = row.getBoundScore(add(bound, i32(1)));
+  Value own = scanRow(i32(0), [&](ArrayRef<Value> scores, Value, Value sum) {
+    for (Value score : scores)
+      sum = add(sum, select(row.reaches(score, aboveScore), i32(1), i32(0)));
+    return sum;
+  });
+  atomicAdd(own, words, index(aboveWord));
+  barrier();
+  return getWord(aboveWord);
 }
 
 //===----------------------------------------------------------------------===//
@@ -148,12 +169,11 @@ SmallVector<Value> BlockTopK::narrow(KeyVisitor visitKeys, ValueRange range) {
   return {begin, end, left, isFound, takesAll};
 }
 
-/// The threshold that `wanted` (at least 1) of the keys pass, or all from
-/// `lowest` on if there are fewer.
-BlockTopK::Threshold BlockTopK::findThreshold(KeyVisitor visitKeys, Value wanted, Value lowest) {
-  Value no = bit(false);
+/// The threshold that `wanted` (at least 1) of the keys pass, or all from `lowest` on if there are fewer. It is `lowest` if it is
+/// known.
+BlockTopK::Threshold BlockTopK::findThreshold(KeyVisitor visitKeys, Value wanted, Value lowest, Value isKnown, Value takesAll) {
   SmallVector<Value> found = loopWhile(
-      {lowest, i32(int32_t(forcedKey)), wanted, no, no}, [&](ValueRange range) { return eq(range[3], no); },
+      {lowest, i32(int32_t(forcedKey)), wanted, isKnown, takesAll}, [&](ValueRange range) { return eq(range[3], bit(false)); },
       [&](ValueRange range) { return narrow(visitKeys, range); });
   return {found[0], found[2], found[4]};
 }
@@ -287,21 +307,29 @@ BlockTopK::Selection BlockTopK::selectKeys() {
         Value isSample = carried[0], bound = carried[2];
         auto sample = [&] {
           Value wanted = loadSample();
-          return SmallVector<Value>{wanted, lowest, bit(true), i32(sampleSize / getNumWarps())};
+          return SmallVector<Value>{wanted, lowest, bit(true), i32(sampleSize / getNumWarps()), no, no};
         };
         auto collectAll = [&] {
-          Value taken = collect(bound), isEnough = ge(getWord(collectedWord), i32(width));
-          Value isInBuffer = both(eq(getWord(overflowWord), i32(0)), either(eq(bound, lowest), isEnough));
-          return SmallVector<Value>{i32(width), select(isInBuffer, bound, lowest), isInBuffer, taken};
+          Value taken = collect(bound), collected = getWord(collectedWord), overflows = ne(getWord(overflowWord), i32(0));
+          Value isEnough = ge(collected, i32(width));
+          Value isInBuffer = both(eq(overflows, no), either(eq(bound, lowest), isEnough));
+          // Where too many reach the bound, most are usually equal to it, and it is the threshold.
+          Value above = ifElse(
+              overflows, i32Type, [&] { return SmallVector<Value>{countAbove(bound)}; },
+              [&] { return SmallVector<Value>{i32(width)}; })[0];
+          Value isKnown = both(isEnough, lt(above, i32(width)));
+          Value wanted = select(isKnown, sub(i32(width), above), i32(width));
+          Value begin = select(either(isInBuffer, isKnown), bound, lowest);
+          return SmallVector<Value>{wanted, begin, isInBuffer, taken, isKnown, both(isKnown, eq(collected, i32(width)))};
         };
-        SmallVector<Value> round = ifElse(isSample, {i32Type, i32Type, bitType, i32Type}, sample, collectAll);
+        SmallVector<Value> round = ifElse(isSample, {i32Type, i32Type, bitType, i32Type, bitType, bitType}, sample, collectAll);
         Value isInBuffer = round[2], taken = round[3];
         auto visitKeys = [&](llvm::function_ref<void(Value)> visit) {
           ifThen(isInBuffer,
                  [&] { forEachInPart(taken, [&](Value slot, Value) { visit(load(keys, toIndex(slot))); }); });
           ifThen(eq(isInBuffer, no), [&] { forEach(count, [&](Value i) { visit(loadRowKey(i)); }); });
         };
-        Threshold found = findThreshold(visitKeys, round[0], round[1]);
+        Threshold found = findThreshold(visitKeys, round[0], round[1], round[4], round[5]);
         Value isDone = eq(isSample, no);
         return SmallVector<Value>{no, isDone, found.key, found.room, found.takesAll, isInBuffer, taken};
       });

@@ -4,19 +4,16 @@
 //
 // A block selects from a row in these steps.
 //
-//   collect   The keys that may be among the K greatest go to a buffer in shared memory. A row that fits goes there
-//   whole. Of a longer
-//             one a sample is looked at first: the key that so many of the sample reach as should make somewhat more
-//             than K of the row. That is a guess; fewer than K, or more than fit, are noticed.
-//   select    The K-th greatest key is found by counting: a histogram of the range that it lies in, then one of the bin
-//   that it lies
-//             in, and so on. It is done on the buffer, or, where the guess was wrong, on the row itself, which is read
-//             again for each of at most three histograms. No input makes it slower than that.
+//   collect   The keys that may be among the K greatest go to a buffer in shared memory. A row that fits goes there whole. Of a
+//             longer one a sample is looked at first: the key that so many of the sample reach as should make somewhat more than K
+//             of the row. That is a guess; fewer than K, or more than fit, are noticed. More than fit are usually equal to the guess:
+//             if fewer than K are above it, it is the K-th greatest.
+//   select    The K-th greatest key is found by counting: a histogram of the range that it lies in, then one of the bin that it lies
+//             in, and so on. It is done on the buffer, or, where the guess was wrong, on the row itself, which is read again for each
+//             of at most three histograms. No input makes it slower than that.
 //   top_p     The keys taken so far are sorted; how many of them are needed follows from the sums of their scores.
-//   write     Bits of the columns that are taken, for one section of the row after another; each thread then writes the
-//   columns of its
-//             bits, in order. They come from the buffer, or, if only some of the keys equal to the K-th are taken, from
-//             the row.
+//   write     Bits of the columns that are taken, for one section of the row after another; each thread then writes the columns of its
+//             bits, in order. They come from the buffer, or, if only some of the keys equal to the K-th are taken, from the row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,8 +39,7 @@ private:
   /// Calls a function for every key.
   using KeyVisitor = llvm::function_ref<void(llvm::function_ref<void(Value key)> visit)>;
 
-  /// What was found, and whether among the keys of the buffer, of which the
-  /// warp has `taken`, or in the row.
+  /// What was found, and whether among the keys of the buffer, of which the warp has `taken`, or in the row.
   struct Selection {
     Threshold threshold;
     Value isInBuffer, taken;
@@ -55,11 +51,13 @@ private:
 
   // collect
   Value loadSample();
+  Value scanRow(Value init, llvm::function_ref<Value(ArrayRef<Value> scores, Value first, Value carried)> visit);
   Value collect(Value bound);
+  Value countAbove(Value bound);
   void append(ArrayRef<Value> scores, Value boundScore, Value first, Value &end);
 
   // select
-  Threshold findThreshold(KeyVisitor visitKeys, Value wanted, Value lowest);
+  Threshold findThreshold(KeyVisitor visitKeys, Value wanted, Value lowest, Value isKnown, Value takesAll);
   SmallVector<Value> narrow(KeyVisitor visitKeys, ValueRange range);
   void findBin(Value wanted);
 
@@ -89,8 +87,7 @@ private:
   /// `body(i)` for 0 <= i < `size`, each by one thread.
   void forEach(Value size, llvm::function_ref<void(Value i)> body) { loop(thread(), size, i32(threads), body); }
 
-  /// `body(slot, i)` for the first `size` slots of the warp's part of the
-  /// buffer, each by one lane.
+  /// `body(slot, i)` for the first `size` slots of the warp's part of the buffer, each by one lane.
   void forEachInPart(Value size, llvm::function_ref<void(Value slot, Value i)> body) {
     loop(lane(), size, i32(warpSize), [&](Value i) { body(add(partBegin, i), i); });
   }
@@ -101,7 +98,7 @@ private:
   static constexpr int64_t wordBits = 32, sectionWords = 4096, sectionColumns = sectionWords * wordBits;
   static_assert(bins <= sectionWords && sectionWords <= maxSlots, "they share memory");
   /// Words that all threads see.
-  enum { collectedWord, overflowWord, binWord, beforeBinWord, inBinWord, takenWord, numWords };
+  enum { collectedWord, overflowWord, aboveWord, binWord, beforeBinWord, inBinWord, takenWord, numWords };
 
   TopKOp op;
   ScoreRow row;

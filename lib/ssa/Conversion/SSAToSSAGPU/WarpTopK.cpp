@@ -131,6 +131,8 @@ WarpTopK::Bound WarpTopK::loadRow() {
 Value WarpTopK::searchKey(Value low, Value high, llvm::function_ref<Value(Value)> countAtLeast) {
   Value wanted = i32(width);
   high = select(le(countAtLeast(low), wanted), low, high);
+  // Often so many are equal to the least that fewer are above it.
+  high = select(lt(countAtLeast(add(low, i32(1))), wanted), umin(low, high), high);
   return loopWhile(
       {low, high}, [&](ValueRange range) { return ult(range[0], range[1]); },
       [&](ValueRange range) {
