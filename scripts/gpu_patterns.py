@@ -108,9 +108,17 @@ def result_kinds(example, entry):
     return " ".join(["list"] * lists_) if lists_ else "scores" if declared == "!s" else "rows"
 
 
+def in_chunks(example):
+    """The text of an example with its selections made for 64 rows at a time."""
+    folder = HERE if (HERE / f"{example}.mlir").exists() else HERE.parent / "examples"
+    text = (folder / f"{example}.mlir").read_text()
+    return re.sub(r"(ssa\.topk [^{\n]*\{)", r"\1ssa.chunk = #ssa.chunk<bytes = 4096, rows = 64>, ", text)
+
+
 def add_examples():
     values = {"dsa": "k", "hisa": "k", "second-stream": "k e e128"}
     no_selection = "soft_cap alibi alibi_at hca window_sink window_sink_logit low_rank_reuse quest_bound".split()
+    chains = "nsa infllm-v2 msa xattention hisa dsa quest moba low-rank".split()
     blocks_of_queries = "low-rank vertical-slash xattention".split()  # they begin with the call, not with the sequence
     for example, entries in examples.ENTRIES.items():
         for entry, names in entries.items():
@@ -128,6 +136,9 @@ def add_examples():
                     queries_vary=example not in blocks_of_queries,
                 )
             )
+            if example in chains and entry.endswith("_select"):
+                last = PATTERNS[-1]
+                PATTERNS.append(dataclasses.replace(last, name=f"{entry} in chunks", source=in_chunks(example)))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
