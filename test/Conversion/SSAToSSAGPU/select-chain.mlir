@@ -41,6 +41,28 @@ func.func @chain(%q: !q, %kc: !k, %k: !k, %q0: !q) -> !t {
 
 !q = tensor<?x4x?x128xbf16>
 !s = tensor<?x4x?x?xf32>
+!sel = !ssa.selection<?x4x?x16, key_block = 1, sorted>
+
+// A score region that asks for its sequence gets its number among all, not that within the chunk.
+// CHECK: gpu.func @ssa_route({{.*}}, %[[FIRST:.*]]: index, %{{[^:]*}}: index, %{{[^:]*}}: index)
+// CHECK: %[[NUMBER:.*]] = arith.addi %{{.*}}, %[[FIRST]] : index
+// CHECK: arith.index_cast %[[NUMBER]] : index to i32
+// CHECK-LABEL: func.func @sequence
+func.func @sequence(%q: !q, %k: !q) -> tensor<?x4x?x16xi32> {
+  %s = ssa.route %q, %k score (%x, %w, %b, %h, %p, %j) {
+    %f = arith.sitofp %b : i32 to f32
+    %y = arith.mulf %x, %f : f32
+    ssa.yield %y : f32
+  } : !q, !q -> !s
+  %a = ssa.topk %s of %k {ssa.chunk = #ssa.chunk<bytes = 4096, rows = 128>} : !s, !q -> !sel
+  %r = ssa.to_indices %a : !sel -> tensor<?x4x?x16xi32>
+  return %r : tensor<?x4x?x16xi32>
+}
+
+// -----
+
+!q = tensor<?x4x?x128xbf16>
+!s = tensor<?x4x?x?xf32>
 !blocks = !ssa.selection<?x4x?x16, key_block = 64, query_block = 48, sorted>
 !sel = !ssa.selection<?x4x?x16, key_block = 1, sorted>
 

@@ -91,6 +91,8 @@ public:
   /// How many queries there are from the part's first on, when a row stands for `queryBlock` of `queries`. They are at the end of
   /// the sequence, so that positions follow from it.
   Value getQueries(Emitter &e, Value queries, int64_t queryBlock) const;
+  /// The number of the part's first sequence.
+  Value getFirstBatch(Emitter &e) const { return isAll() ? e.index(0) : firstBatch; }
 
 private:
   bool isAll() const { return !firstBatch; }

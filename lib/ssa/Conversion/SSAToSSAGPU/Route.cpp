@@ -51,6 +51,8 @@ LogicalResult RouteContext::prepare(const ScoreBuffer &scores, const RowPart &pa
   addArgument(RouteArgument::scores, scores.part);
   addArgument(RouteArgument::tokens, e.dim(op.getTokens() ? host.getBuffer(op.getTokens()) : key, 2));
   addArgument(RouteArgument::queries, part.getQueries(e, queries, queryBlock));
+  if (!op.getScore().empty() && !op.getScore().getArgument(2).use_empty()) // the region wants to know the sequence
+    addArgument(RouteArgument::firstBatch, part.getFirstBatch(e));
   if (op.getKeyMax())
     addArgument(RouteArgument::keyMax, part.getBatches(host, host.getBuffer(op.getKeyMax())));
   if (op.getWeights())
@@ -77,6 +79,10 @@ SmallVector<Value> RouteContext::getCaptured(KernelBuilder &k) const {
   for (unsigned i = 0; i < captured.size(); ++i)
     values.push_back(k.getArgument(firstCaptured + i));
   return values;
+}
+
+Value RouteContext::getBatchNumber(KernelBuilder &k, Value batch) const {
+  return k.toI32(has(RouteArgument::firstBatch) ? k.add(batch, get(k, RouteArgument::firstBatch)) : batch);
 }
 
 Value RouteContext::getListRow(KernelBuilder &k, Value list) const {

@@ -20,7 +20,7 @@
 namespace mlir::ssa {
 
 /// What the kernels of a `route` have as arguments; those that an op has none of are left out.
-enum class RouteArgument { query, key, keyMax, scores, weights, scales, within, tokens, queries, maxima, factors, partMaxima, partSums, steps };
+enum class RouteArgument { query, key, keyMax, scores, weights, scales, within, tokens, queries, firstBatch, maxima, factors, partMaxima, partSums, steps };
 
 /// A `route` with what its kernels see of it.
 class RouteContext {
@@ -40,6 +40,8 @@ public:
   bool isSoftmax() const { return op.getNormalize() == Normalization::softmax; }
   bool isMax() const { return op.getReduce() == Reduction::max; }
 
+  /// The number (i32) that a sequence of the part has among all.
+  Value getBatchNumber(KernelBuilder &k, Value batch) const;
   /// The blocks that stand for one entry of a list of `within`.
   int64_t blocksPerEntry() const { return op.getWithin().getType().getKeyBlock() / blocks.getSize(); }
   /// The row of `within` (index) that list number `list` is.

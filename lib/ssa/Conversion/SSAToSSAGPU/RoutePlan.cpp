@@ -32,7 +32,7 @@ RoutePlan::RoutePlan(const RouteContext &c, TargetAttr target)
 int64_t RoutePlan::arrayBytes(const RouteContext &c, int64_t tilesOfPairs) const {
   int64_t perPair = (c.isSoftmax() ? 2 : 0) + (c.op.getWeights() ? 1 : 0), perKey = (c.op.getWithin() ? 1 : 0) + (c.op.getScales() ? 1 : 0);
   constexpr int64_t perQuery = 3, entryBytes = 4;
-  return (tilesOfPairs * perPair + std::max(keyStages, sumsStages) * perKey + perQuery) * tile * entryBytes;
+  return (tilesOfPairs * perPair + std::max(keyStages, sumsStages) * perKey + perQuery) * pairs * entryBytes;
 }
 
 /// How the pairs of a tile are filled: accumulators have columns in eights, so there are eight queries at least, where as many share
@@ -41,21 +41,21 @@ static void setPairs(RoutePlan &plan, const RouteContext &c) {
   constexpr int64_t eight = 8;
   bool isNarrow = c.rowsPerList && c.rowsPerList < eight;
   plan.queries = isNarrow ? int64_t(llvm::PowerOf2Ceil(c.rowsPerList)) : eight;
-  plan.chunksPerUnit = ssa::ceilDiv(plan.unit, plan.tile / plan.queries);
+  plan.chunksPerUnit = ssa::ceilDiv(plan.unit, plan.pairs / plan.queries);
   plan.heads = ssa::ceilDiv(plan.unit, plan.chunksPerUnit);
   plan.chunks = c.group / plan.unit * plan.chunksPerUnit;
   if (isNarrow)
     return;
-  plan.queries = plan.tile / plan.heads / eight * eight;
+  plan.queries = plan.pairs / plan.heads / eight * eight;
   if (c.rowsPerList)
     plan.queries = std::min<int64_t>(plan.queries, llvm::alignTo(c.rowsPerList, eight));
 }
 
 bool RoutePlan::setSizes(const RouteContext &c) {
   constexpr int64_t large = 128, small = 64, reserved = 8192; // of a block, for arrays and by the system
-  tile = large;
+  pairs = scoreKeys = large;
   if (2 * (3 * tileBytes() + reserved) > sharedBytesPerSM)
-    tile = small; // two blocks should fit, so that one computes while the other waits
+    pairs = scoreKeys = small; // two blocks should fit, so that one computes while the other waits
   setPairs(*this, c);
   keyStages = sumsStages = 2;
   if (c.isSoftmax() && sumsBytes(c) > sharedBytes)

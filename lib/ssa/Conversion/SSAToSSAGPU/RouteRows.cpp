@@ -63,7 +63,7 @@ Value RouteRowKernel::getScore(Value batch, Value head, Value row, Value j, Valu
   ScoreShape shape(*this);
   auto scaleOf = [&] { return load(get(RouteArgument::scales), {batch, div(head, index(context.heads / context.keyHeads)), j}); };
   auto weightOf = [&] { return load(get(RouteArgument::weights), {batch, head, row}); };
-  auto batchOf = [&] { return toI32(batch); };
+  auto batchOf = [&] { return context.getBatchNumber(*this, batch); };
   auto headOf = [&] { return toI32(head); };
   auto positionOf = [&] { return position; };
   auto blockOf = [&] { return toI32(j); };

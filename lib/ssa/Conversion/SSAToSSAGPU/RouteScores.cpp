@@ -33,7 +33,7 @@ void RouteTileKernel::startTurn(TileEmitter &t, Value turn) {
   Turns turns(plan);
   Value number = div(turn, i32(turns.perStep)), chunk = rem(turn, i32(turns.perStep));
   ifThen(lt(number, endStep), [&] {
-    Step step{toIndex(mul(number, i32(plan.tile))), rem(turns.ownKeys ? turn : number, i32(plan.keyStages))};
+    Step step{toIndex(mul(number, i32(keys))), rem(turns.ownKeys ? turn : number, i32(plan.keyStages))};
     if (turns.ownKeys || turns.perStep == 1)
       loadKeys(t, chunk, step);
     else
@@ -82,7 +82,7 @@ Value RouteTileKernel::joinHeads(TileEmitter &t, Value queryStage, Value chunk, 
   int64_t columns = llvm::alignTo(plan.heads * plan.queries, 8);
   if (plan.unit % plan.heads != 0 || plan.heads * plan.queries % 8 != 0) { // pairs without a head add nothing
     Value exists = ofPairs(t, builder.getI1Type(), [&](Value pair) { return getPair(pair, chunk).exists; });
-    scores = select(exists, scores, splat(t, plan.tile, c.isMax() ? -infinity : 0));
+    scores = select(exists, scores, splat(t, plan.pairs, c.isMax() ? -infinity : 0));
   }
   Value joined = t.fold(c.isMax() ? ssa_gpu::RowReduction::max : ssa_gpu::RowReduction::sum, scores, columns, plan.queries);
   if (plan.chunks == 1)
@@ -96,7 +96,7 @@ Value RouteTileKernel::getStepScores(TileEmitter &t, Value number) {
   auto join = [&](Value chunk, Value turn, Value before) {
     Value stage = rem(turns.ownKeys ? turn : number, i32(plan.keyStages));
     Value queryStage = plan.keepsQueries ? chunk : rem(turn, i32(plan.queryStages));
-    return joinHeads(t, queryStage, chunk, {toIndex(mul(number, i32(plan.tile))), stage}, before);
+    return joinHeads(t, queryStage, chunk, {toIndex(mul(number, i32(keys))), stage}, before);
   };
   if (turns.perStep == 1)
     takeTurn(t, number);
@@ -121,7 +121,7 @@ Value RouteTileKernel::getStepScores(TileEmitter &t, Value number) {
   visible.end = ofQueries(visibleArrays.end);
   visible.sinkEnd = ofQueries(visibleArrays.sinkEnd);
   Value lastTurn = turns.ownKeys ? add(mul(number, i32(plan.chunks)), i32(plan.chunks - 1)) : number;
-  Step step{toIndex(mul(number, i32(plan.tile))), rem(lastTurn, i32(plan.keyStages))};
+  Step step{toIndex(mul(number, i32(keys))), rem(lastTurn, i32(plan.keyStages))};
   Value numbers = t.broadcast(t.mapRows(i32Type(), [&](Value entry) { return getNumber(t, step, entry); }), foldedColumns());
   return select(visible.contains(*this, numbers), scores, splat(t, foldedColumns(), -infinity));
 }
@@ -129,7 +129,7 @@ Value RouteTileKernel::getStepScores(TileEmitter &t, Value number) {
 void RouteTileKernel::storeScores(TileEmitter &t, Value scores, Value firstColumn) {
   BufferView view(*this, get(RouteArgument::scores));
   Value begin = add(view.getBegin(*this, {batch, cell, firstRow}), firstColumn);
-  Value count = toI32(min(index(plan.tile), sub(dim(view.buffer, 3), firstColumn)));
+  Value count = toI32(min(index(keys), sub(dim(view.buffer, 3), firstColumn)));
   t.storeColumns(scores, view.buffer, count, [&](Value query) -> RowPlace {
     return {view.advance(*this, begin, 2, toIndex(query)), le(query, lastQuery)};
   });
@@ -137,9 +137,9 @@ void RouteTileKernel::storeScores(TileEmitter &t, Value scores, Value firstColum
 
 /// An item is a tile of rows and some steps.
 void RouteTileKernel::buildScoresItem(Value item) {
-  TileEmitter t(*this, plan.tile);
+  TileEmitter t(*this, keys);
   Turns turns(plan);
-  Value steps = ceilDiv(dim(get(RouteArgument::scores), 3), index(plan.tile)), perItem = get(RouteArgument::steps);
+  Value steps = ceilDiv(dim(get(RouteArgument::scores), 3), index(keys)), perItem = get(RouteArgument::steps);
   Value items = ceilDiv(steps, perItem), begin = mul(rem(item, items), perItem), end = min(add(begin, perItem), steps);
   item = div(item, items);
   decodeRows(item);
@@ -168,6 +168,6 @@ void RouteTileKernel::buildScoresItem(Value item) {
     Value scores = ifElse(
         isInSight, none.getType(), [&] { return SmallVector<Value>{getStepScores(t, number)}; },
         [&] { return SmallVector<Value>{none}; })[0];
-    storeScores(t, scores, toIndex(mul(number, i32(plan.tile))));
+    storeScores(t, scores, toIndex(mul(number, i32(keys))));
   });
 }

@@ -24,8 +24,8 @@ SmallVector<Value> RouteTileKernel::addToSums(TileEmitter &t, Value scores, doub
   Value reference = select(isNone, rowsOf(t, 0), max);
   Value rescale = exp2(*this, fsub(state[0], reference));
   Value negated = arith::NegFOp::create(builder, loc, reference);
-  Value weights = getExponent(t, scores, factor, t.broadcast(negated, plan.tile));
-  Value sum = t.fold(ssa_gpu::RowReduction::sum, weights, plan.tile, sumColumns);
+  Value weights = getExponent(t, scores, factor, t.broadcast(negated, keys));
+  Value sum = t.fold(ssa_gpu::RowReduction::sum, weights, keys, sumColumns);
   return {max, math::FmaOp::create(builder, loc, state[1], t.broadcast(rescale, sumColumns), sum)};
 }
 
@@ -34,7 +34,7 @@ Value RouteTileKernel::hide(TileEmitter &t, Value scores, const Step &step) {
   // Numbers ascend, and later queries do not see less far.
   auto first = [&](Value array) { return t.loadEntry(array, i32(0)); };
   auto last = [&](Value array) { return t.loadEntry(array, max(lastQuery, i32(0))); };
-  Value isSeen = lt(getNumber(t, step, i32(plan.tile - 1)), first(visibleArrays.end));
+  Value isSeen = lt(getNumber(t, step, i32(keys - 1)), first(visibleArrays.end));
   if (visibleArrays.begin)
     isSeen = both(isSeen, ge(getNumber(t, step, i32(0)), last(visibleArrays.begin)));
   auto hidden = [&]() -> SmallVector<Value> {
@@ -46,7 +46,7 @@ Value RouteTileKernel::hide(TileEmitter &t, Value scores, const Step &step) {
     visible.end = ofQueries(visibleArrays.end);
     visible.sinkEnd = ofQueries(visibleArrays.sinkEnd);
     Value numbers = ofKeys(t, i32Type(), [&](Value entry) { return getNumber(t, step, entry); });
-    return {select(visible.contains(*this, numbers), scores, splat(t, plan.tile, -infinity))};
+    return {select(visible.contains(*this, numbers), scores, splat(t, keys, -infinity))};
   };
   return ifElse(isSeen, scores.getType(), [&] { return SmallVector<Value>{scores}; }, hidden)[0];
 }
@@ -65,7 +65,7 @@ void RouteTileKernel::storeSums(TileEmitter &t, ValueRange state, Value chunk, V
 
 /// An item is a tile of rows of one chunk, and a part of their columns.
 void RouteTileKernel::buildSumsItem(Value item) {
-  TileEmitter t(*this, plan.tile);
+  TileEmitter t(*this, plan.pairs);
   Value parts = dim(get(RouteArgument::partSums), 3);
   auto split = [&](Value count) {
     Value part = rem(item, count);
@@ -74,13 +74,13 @@ void RouteTileKernel::buildSumsItem(Value item) {
   };
   Value part = split(parts), chunk = toI32(split(index(plan.chunks)));
   decodeRows(item);
-  int64_t stages = plan.sumsStages, stepsPerPart = columnsPerPart / plan.tile;
-  Value begin = mul(part, index(stepsPerPart)), columns = ceilDiv(dim(get(RouteArgument::scores), 3), index(plan.tile));
+  int64_t stages = plan.sumsStages, stepsPerPart = columnsPerPart / keys;
+  Value begin = mul(part, index(stepsPerPart)), columns = ceilDiv(dim(get(RouteArgument::scores), 3), index(keys));
   std::tie(beginStep, endStep) = getSteps(begin, min(add(begin, index(stepsPerPart)), columns));
   allocate(t, 1, stages, 1);
 
   Value zero = i32(0);
-  auto stepOf = [&](Value number) { return Step{toIndex(mul(number, i32(plan.tile))), rem(number, i32(stages))}; };
+  auto stepOf = [&](Value number) { return Step{toIndex(mul(number, i32(keys))), rem(number, i32(stages))}; };
   auto loadStep = [&](Value number) {
     ifThen(lt(number, endStep), [&] { loadKeys(t, chunk, stepOf(number)); });
     t.commitCopies();

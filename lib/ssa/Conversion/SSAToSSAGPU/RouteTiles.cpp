@@ -62,36 +62,36 @@ Value RouteTileKernel::getKeyHead(Value chunk) {
 /// As many blocks as fit a multiprocessor's shared memory share its registers. Operands of `mma.sync` take more.
 void RouteTileKernel::setBlocks(int64_t bytes) {
   constexpr int64_t reserved = 1024, threadsForRegisters = 512; // with 128 registers each
-  int64_t most = plan.family == ssa_gpu::Family::wgmma ? threadsForRegisters / (2 * plan.tile) : 1;
+  int64_t most = plan.family == ssa_gpu::Family::wgmma ? threadsForRegisters / (2 * keys) : 1;
   setBlocksPerSM(std::clamp<int64_t>(plan.sharedBytesPerSM / (bytes + reserved), 1, most));
 }
 
 void RouteTileKernel::allocate(TileEmitter &t, int64_t queryStages, int64_t keyStages, int64_t chunks) {
-  auto tiles = [&](int64_t stages) { return t.alloc({stages, plan.tile, plan.paddedDim}, plan.elementType); };
-  auto arrays = [&](int64_t count, Type type) { return t.alloc({count, plan.tile}, type); };
+  auto tiles = [&](int64_t stages, int64_t rows) { return t.alloc({stages, rows, plan.paddedDim}, plan.elementType); };
+  auto arrays = [&](int64_t count, int64_t size, Type type) { return t.alloc({count, size}, type); };
   queryView = BufferView(*this, get(RouteArgument::query));
   keyView = BufferView(*this, get(RouteArgument::key));
-  queryLow = tiles(queryStages);
-  keyLow = tiles(keyStages);
+  queryLow = tiles(queryStages, plan.pairs);
+  keyLow = tiles(keyStages, keys);
   if (c.op.getBound()) {
-    queryHigh = tiles(queryStages);
-    keyHigh = tiles(keyStages);
+    queryHigh = tiles(queryStages, plan.pairs);
+    keyHigh = tiles(keyStages, keys);
     keyMaxView = BufferView(*this, get(RouteArgument::keyMax));
   }
-  visibleArrays.end = t.alloc({plan.tile}, i32Type());
+  visibleArrays.end = t.alloc({plan.pairs}, i32Type());
   if (c.mask && c.mask.getWindow())
-    visibleArrays.begin = t.alloc({plan.tile}, i32Type());
+    visibleArrays.begin = t.alloc({plan.pairs}, i32Type());
   if (c.mask && c.mask.getSink())
-    visibleArrays.sinkEnd = t.alloc({plan.tile}, i32Type());
+    visibleArrays.sinkEnd = t.alloc({plan.pairs}, i32Type());
   if (c.op.getWithin())
-    numberRing = arrays(keyStages, i32Type());
+    numberRing = arrays(keyStages, keys, i32Type());
   if (c.op.getScales())
-    scaleRing = arrays(keyStages, f32Type());
+    scaleRing = arrays(keyStages, keys, f32Type());
   if (c.op.getWeights())
-    weightRing = arrays(chunks, f32Type());
+    weightRing = arrays(chunks, plan.pairs, f32Type());
   if (c.isSoftmax() && keysFirst) {
-    referenceRing = arrays(chunks, f32Type());
-    factorRing = arrays(chunks, f32Type());
+    referenceRing = arrays(chunks, plan.pairs, f32Type());
+    factorRing = arrays(chunks, plan.pairs, f32Type());
   }
 }
 
@@ -184,16 +184,16 @@ Value RouteTileKernel::multiply(TileEmitter &t, Value queryStage, Value keyStage
     Value queries = t.slot(queryRing, queryStage), keys = t.slot(keyRing, keyStage);
     return keysFirst ? addProduct(t, keys, queries, sum) : addProduct(t, queries, keys, sum);
   };
-  Value products = addTo(queryLow, keyLow, splat(t, plan.tile, 0));
+  Value products = addTo(queryLow, keyLow, splat(t, getColumns(), 0));
   return keyHigh ? addTo(queryHigh, keyHigh, products) : products;
 }
 
 Value RouteTileKernel::ofKeys(TileEmitter &t, Type type, llvm::function_ref<Value(Value)> value) {
-  return keysFirst ? t.broadcast(t.mapRows(type, value), plan.tile) : t.mapColumns(plan.tile, type, value);
+  return keysFirst ? t.broadcast(t.mapRows(type, value), getColumns()) : t.mapColumns(getColumns(), type, value);
 }
 
 Value RouteTileKernel::ofPairs(TileEmitter &t, Type type, llvm::function_ref<Value(Value)> value) {
-  return keysFirst ? t.mapColumns(plan.tile, type, value) : t.broadcast(t.mapRows(type, value), plan.tile);
+  return keysFirst ? t.mapColumns(getColumns(), type, value) : t.broadcast(t.mapRows(type, value), getColumns());
 }
 
 Value RouteTileKernel::getNumber(TileEmitter &t, const Step &step, Value entry) {
@@ -204,7 +204,7 @@ std::pair<Value, double> RouteTileKernel::getScores(TileEmitter &t, Value produc
   bool isProduct = c.op.getScore().empty() && !c.op.getWeights() && !c.op.getScales();
   if (c.isSoftmax() && isProduct && c.scale > 0) // both factors in one
     return {products, c.scale * log2OfE};
-  ScoreShape shape(*this, t, plan.tile);
+  ScoreShape shape(*this, t, getColumns());
   auto scaleOf = [&] {
     return ofKeys(t, f32Type(), [&](Value entry) { return t.loadEntry(t.slot(scaleRing, step.stage), entry); });
   };
@@ -212,7 +212,7 @@ std::pair<Value, double> RouteTileKernel::getScores(TileEmitter &t, Value produc
     Value slot = keysFirst ? chunk : i32(0);
     return ofPairs(t, f32Type(), [&](Value pair) { return t.loadEntry(t.slot(weightRing, slot), pair); });
   };
-  auto batchOf = [&] { return shape.splat(toI32(batch)); };
+  auto batchOf = [&] { return shape.splat(c.getBatchNumber(*this, batch)); };
   auto headOf = [&] { return ofPairs(t, i32Type(), [&](Value pair) { return toI32(getPair(pair, chunk).head); }); };
   auto positionOf = [&] {
     return ofPairs(t, i32Type(), [&](Value pair) { return VisibleBlocks(*this, c, getPair(pair, chunk).m).position; });
@@ -224,7 +224,7 @@ std::pair<Value, double> RouteTileKernel::getScores(TileEmitter &t, Value produc
 
 /// `2^(scores * factor + reference)`.
 Value RouteTileKernel::getExponent(TileEmitter &t, Value scores, double factor, Value reference) {
-  return exp2(*this, math::FmaOp::create(builder, loc, scores, splat(t, plan.tile, factor), reference));
+  return exp2(*this, math::FmaOp::create(builder, loc, scores, splat(t, getColumns(), factor), reference));
 }
 
 /// The steps among `begin` .. `end`-1 (index) in which a row of the tile may see something; i32.
@@ -234,7 +234,7 @@ std::pair<Value, Value> RouteTileKernel::getSteps(Value begin, Value end) {
     return {toI32(begin), toI32(select(hasKeys, end, begin))};
   }
   VisibleBlocks first(*this, c, firstRow), last(*this, c, min(add(firstRow, index(plan.queries - 1)), lastRow));
-  Value limit = last.sinkEnd ? max(last.end, last.sinkEnd) : last.end, tile = i32(plan.tile);
+  Value limit = last.sinkEnd ? max(last.end, last.sinkEnd) : last.end, tile = i32(keys);
   Value from = first.begin && !first.sinkEnd ? div(first.begin, tile) : i32(0);
   return {max(toI32(begin), from), min(toI32(end), ceilDiv(limit, tile))};
 }
@@ -255,10 +255,9 @@ void RouteTileKernel::buildSums() {
 
 void RouteTileKernel::buildScores() {
   Emitter e(c.host.builder, loc);
-  Value scores = c.getHost(RouteArgument::scores), steps = e.ceilDiv(e.dim(scores, 3), e.index(plan.tile));
+  Value scores = c.getHost(RouteArgument::scores), steps = e.ceilDiv(e.dim(scores, 3), e.index(plan.scoreKeys));
   Value tiles = e.mul(e.mul(e.dim(scores, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(scores, 2)));
   setBlocks(plan.scoresBytes(c));
-  keysFirst = true;
   forEachItem(e.mul(tiles, e.ceilDiv(steps, c.getHost(RouteArgument::steps))), [&](Value item) { buildScoresItem(item); });
   finish();
 }
@@ -267,7 +266,7 @@ void RouteTileKernel::buildScores() {
 static Value getStepsPerItem(RouteContext &c, const RoutePlan &plan) {
   constexpr int64_t wantedItems = 1024;
   Emitter e(c.host.builder, c.op.getLoc());
-  Value scores = c.getHost(RouteArgument::scores), steps = e.ceilDiv(e.dim(scores, 3), e.index(plan.tile)), one = e.index(1);
+  Value scores = c.getHost(RouteArgument::scores), steps = e.ceilDiv(e.dim(scores, 3), e.index(plan.scoreKeys)), one = e.index(1);
   Value tiles = e.mul(e.mul(e.dim(scores, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(scores, 2)));
   Value splits = e.max(e.div(e.index(wantedItems), e.max(tiles, one)), one);
   return e.max(e.ceilDiv(steps, splits), one);
@@ -298,10 +297,10 @@ bool ssa::buildRouteTiles(RouteContext &c, TargetAttr target) {
     auto parts = [&](Emitter &e) { return e.ceilDiv(e.dim(c.capacity, 3), e.index(columnsPerPart)); };
     c.addArgument(RouteArgument::partMaxima, c.allocatePerRow(parts));
     c.addArgument(RouteArgument::partSums, c.allocatePerRow(parts));
-    RouteTileKernel(c, plan, "ssa_route_softmax").buildSums();
+    RouteTileKernel(c, plan, "ssa_route_softmax", /*keysFirst=*/false).buildSums();
     joinRouteParts(c);
   }
   c.addArgument(RouteArgument::steps, getStepsPerItem(c, plan));
-  RouteTileKernel(c, plan, "ssa_route").buildScores();
+  RouteTileKernel(c, plan, "ssa_route", /*keysFirst=*/true).buildScores();
   return true;
 }
