@@ -59,10 +59,12 @@ Value RouteTileKernel::getKeyHead(Value chunk) {
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-/// As many blocks as fit a multiprocessor's shared memory share its registers. Operands of `mma.sync` take more.
+/// As many blocks as fit a multiprocessor's shared memory share its registers. Operands of `mma.sync` take more, as do scores of many queries,
+/// each of which is written to a place of its own.
 void RouteTileKernel::setBlocks(int64_t bytes) {
   constexpr int64_t reserved = 1024, threadsForRegisters = 512; // with 128 registers each
-  int64_t most = plan.family == ssa_gpu::Family::wgmma ? threadsForRegisters / (2 * keys) : 1;
+  bool isLight = plan.family == ssa_gpu::Family::wgmma && !(keysFirst && foldedColumns() > 64);
+  int64_t most = isLight ? threadsForRegisters / (2 * keys) : 1;
   setBlocksPerSM(std::clamp<int64_t>(plan.sharedBytesPerSM / (bytes + reserved), 1, most));
 }
 
