@@ -53,9 +53,9 @@ static void setPairs(RoutePlan &plan, const RouteContext &c) {
 
 bool RoutePlan::setSizes(const RouteContext &c) {
   constexpr int64_t large = 128, small = 64, reserved = 8192; // of a block, for arrays and by the system
-  pairs = scoreKeys = large;
+  pairs = large;
   if (2 * (3 * tileBytes() + reserved) > sharedBytesPerSM)
-    pairs = scoreKeys = small; // two blocks should fit, so that one computes while the other waits
+    pairs = small; // two blocks should fit, so that one computes while the other waits
   setPairs(*this, c);
   keyStages = sumsStages = 2;
   if (c.isSoftmax() && sumsBytes(c) > sharedBytes)

@@ -257,7 +257,7 @@ void RouteTileKernel::buildSums() {
 
 void RouteTileKernel::buildScores() {
   Emitter e(c.host.builder, loc);
-  Value scores = c.getHost(RouteArgument::scores), steps = e.ceilDiv(e.dim(scores, 3), e.index(plan.scoreKeys));
+  Value scores = c.getHost(RouteArgument::scores), steps = e.ceilDiv(e.dim(scores, 3), e.index(plan.pairs));
   Value tiles = e.mul(e.mul(e.dim(scores, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(scores, 2)));
   setBlocks(plan.scoresBytes(c));
   forEachItem(e.mul(tiles, e.ceilDiv(steps, c.getHost(RouteArgument::steps))), [&](Value item) { buildScoresItem(item); });
@@ -268,7 +268,7 @@ void RouteTileKernel::buildScores() {
 static Value getStepsPerItem(RouteContext &c, const RoutePlan &plan) {
   constexpr int64_t wantedItems = 1024;
   Emitter e(c.host.builder, c.op.getLoc());
-  Value scores = c.getHost(RouteArgument::scores), steps = e.ceilDiv(e.dim(scores, 3), e.index(plan.scoreKeys)), one = e.index(1);
+  Value scores = c.getHost(RouteArgument::scores), steps = e.ceilDiv(e.dim(scores, 3), e.index(plan.pairs)), one = e.index(1);
   Value tiles = e.mul(e.mul(e.dim(scores, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(scores, 2)));
   Value splits = e.max(e.div(e.index(wantedItems), e.max(tiles, one)), one);
   return e.max(e.ceilDiv(steps, splits), one);

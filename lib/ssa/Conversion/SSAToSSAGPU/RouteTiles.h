@@ -35,9 +35,7 @@ struct RoutePlan {
   bool setSizes(const RouteContext &c);
   int64_t tileBytes() const { return pairs * ssa_gpu::SharedType::getPaddedColumns(paddedDim) * 2 * operands; }
   int64_t arrayBytes(const RouteContext &c, int64_t tilesOfPairs) const;
-  int64_t scoresBytes(const RouteContext &c) const {
-    return queryStages * tileBytes() + keyStages * tileBytes() * scoreKeys / pairs + arrayBytes(c, chunks);
-  }
+  int64_t scoresBytes(const RouteContext &c) const { return (queryStages + keyStages) * tileBytes() + arrayBytes(c, chunks); }
   int64_t sumsBytes(const RouteContext &c) const { return (1 + sumsStages) * tileBytes() + arrayBytes(c, 1); }
 
   ssa_gpu::Family family;
@@ -47,8 +45,7 @@ struct RoutePlan {
   int64_t queryWidth = 0, keyWidth = 0;
   int64_t sharedBytes, sharedBytesPerSM;
 
-  int64_t pairs = 0;              // of a tile; and the keys of a step of sums
-  int64_t scoreKeys = 0;          // of a step of scores
+  int64_t pairs = 0;              // of a tile, and as many keys of a step
   int64_t queries = 0, heads = 0; // of a tile
   int64_t chunksPerUnit = 0, chunks = 0;
   bool keepsQueries = false; // all chunks are in shared memory at a time
@@ -59,8 +56,7 @@ class RouteTileKernel : public KernelBuilder {
 public:
   /// With `keysFirst` the rows of products are keys, else they are pairs.
   RouteTileKernel(RouteContext &c, const RoutePlan &plan, StringRef name, bool keysFirst)
-      : KernelBuilder(c.host.builder, c.op, name, 2 * (keysFirst ? plan.scoreKeys : plan.pairs), c.arguments), c(c), plan(plan),
-        keysFirst(keysFirst), keys(keysFirst ? plan.scoreKeys : plan.pairs) {}
+      : KernelBuilder(c.host.builder, c.op, name, 2 * plan.pairs, c.arguments), c(c), plan(plan), keysFirst(keysFirst), keys(plan.pairs) {}
 
   /// The kernel that leaves maximum and sum of parts of rows (pairs first), and the one that writes scores (keys first).
   void buildSums();
@@ -113,8 +109,8 @@ private:
   Value getStepScores(TileEmitter &t, Value number);
   void storeScores(TileEmitter &t, Value scores, Value firstColumn);
 
-  /// Of a product.
-  int64_t getColumns() const { return keysFirst ? plan.pairs : keys; }
+  /// The columns of a product, as many as it has rows.
+  int64_t getColumns() const { return plan.pairs; }
   int64_t foldedColumns() const { return std::max<int64_t>(plan.queries, 8); }
   Type f32Type() { return builder.getF32Type(); }
   Type i32Type() { return builder.getI32Type(); }
