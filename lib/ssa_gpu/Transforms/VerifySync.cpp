@@ -206,13 +206,13 @@ static AllocOp getAllocation(Value memory) {
   return nullptr;
 }
 
-/// Whether all that touches shared memory is known here. Roles of warps are not: each would be walked for itself, and
-/// `arrive` and `wait` be what `commit_copies` and `wait_copies` are.
+/// Whether all that touches shared memory is known here. Roles of warps are not: what one writes another reads, in the order that pipes
+/// give; the simulator checks that while kernels run.
 bool KernelWalk::isUnderstood() {
   return !kernel.walk([&](Operation *op) {
     bool isShared = llvm::any_of(op->getOperands(), [](Value v) { return isa<SharedType>(v.getType()) && !getAllocation(v); });
-    bool isKnownRegion = op == kernel || isa<scf::ForOp, scf::IfOp, scf::WhileOp, CopyRowsOp, ConvertRowsOp, FillOp, MapRowsOp,
-                                             MapColumnsOp, StoreRowsOp, StoreEntriesOp>(op);
+    bool isKnownRegion = op == kernel || isa<scf::ForOp, scf::IfOp, scf::WhileOp, FindRowsOp, FillOp, MapRowsOp, MapColumnsOp, MapOp,
+                                             StoreRowsOp, StoreEntriesOp>(op);
     return isShared || (op->getNumRegions() != 0 && !isKnownRegion) ? WalkResult::interrupt() : WalkResult::advance();
   }).wasInterrupted();
 }
@@ -226,7 +226,7 @@ void KernelWalk::findMemory() {
     period = std::lcm(period, type.getNumSlots());
   });
   kernel.walk([&](Operation *op) {
-    bool happens = isa<gpu::BarrierOp, CommitCopiesOp, WaitCopiesOp>(op) ||
+    bool happens = isa<gpu::BarrierOp, ssa_gpu::BarrierOp, CommitCopiesOp, WaitCopiesOp>(op) ||
                    llvm::any_of(op->getOperands(), [](Value v) { return isa<SharedType>(v.getType()); });
     for (Operation *at = op; happens && at != kernel && matters.insert({at, true}).second;)
       at = at->getParentOp();
@@ -304,21 +304,21 @@ void KernelWalk::visit(Operation *op, State &state) {
       .Case([&](scf::WhileOp loop) { walkWhile(loop, state); })
       .Case([&](scf::IfOp branch) { walkIf(branch, state); })
       .Case([&](gpu::BarrierOp) { state.synchronize(std::nullopt); })
+      .Case([&](ssa_gpu::BarrierOp) { state.synchronize(written); }) // all that threads have written, for products too
       .Case([&](WaitCopiesOp wait) { state.synchronize(wait.getPending()); })
       .Case([&](CommitCopiesOp) { state.commit(); })
-      .Case([&](CopyRowsOp copy) {
-        walk(copy.getBody(), state);
-        write(op, copy.getTile(), state, uncommitted);
-      })
-      .Case([&](ConvertRowsOp convert) {
-        walk(convert.getBody(), state);
-        write(op, convert.getTile(), state, written);
+      .Case<CopyRowsOp, CopyBlockOp>([&](auto copy) { write(op, copy.getTile(), state, uncommitted); })
+      .Case([&](ConvertRowsOp convert) { write(op, convert.getTile(), state, written); })
+      .Case([&](StoreOperandOp store) { write(op, store.getTarget(), state, written); })
+      .Case([&](JoinGroupsOp join) { // it has a barrier between what it writes and what it reads
+        write(op, join.getScratch(), state, written);
+        state.synchronize(std::nullopt);
+        read(op, join.getScratch(), state);
       })
       .Case([&](FillOp fill) {
         walk(fill.getBody(), state);
         write(op, fill.getArray(), state, written);
       })
-      .Case([&](SpreadOp spread) { write(op, spread.getArray(), state, written); })
       .Case([&](OrderOp order) {
         for (Value tile : {order.getLow(), order.getHigh()})
           read(op, tile, state);

@@ -327,7 +327,7 @@ void AttendKernel::buildWithoutRoles(Value total) {
     for (int64_t s = 0; s + 1 < plan.stages; ++s)
       loadStep(k.i32(s));
     t.waitCopies(plan.stages - 2);
-    Value lhs = plan.groups == 1 ? t.loadOperand(queryTile) : queryTile;
+    Value lhs = plan.queriesInRegisters() ? t.loadOperand(queryTile) : queryTile;
     ScoreTiles scores = getScores(item, slots);
     State initial = getInitialState();
     SmallVector<Value> state = k.loop(k.i32(0), slots.steps, k.i32(1), {initial.max, initial.sum, initial.output},
@@ -412,7 +412,7 @@ void AttendKernel::consume(Value total) {
       steps = t.loadEntry(t.slot(stepsRing, querySlot), k.i32(0));
       slots.useSteps(cast<SelectionType>(op.getSelections().front().getType()), op.isGathered(), k.getArgument(firstFreeArg), steps);
     }
-    Value lhs = t.slot(queryRing, querySlot);
+    Value queryTile = t.slot(queryRing, querySlot), lhs = plan.queriesInRegisters() ? t.loadOperand(queryTile) : queryTile;
     State initial = getInitialState();
     // Nothing is multiplied for a tile without keys.
     SmallVector<Value> none = {initial.max, initial.sum, initial.output, tickets[1]};

@@ -40,6 +40,8 @@ struct AttendPlan {
   int64_t tilesPerList() const { return ceilDiv(queryBlock * group, tileRows); }
   int64_t paddedDim() const { return ceilDiv(dim, 16) * 16; }
   int64_t paddedValueDim() const { return ceilDiv(valueDim, 16) * 16; }
+  /// Short steps leave registers for the queries, which products then need not read from shared memory.
+  bool queriesInRegisters() const { return groups == 1 && (!hasRoles() || (tileKeys <= 64 && dim <= 128 && valueDim <= 128)); }
   /// Elements of the output that a thread stores at a time.
   int64_t storeWidth() const { return valueDim % 8 == 0 ? 8 : 2; }
   /// Those that multiply.

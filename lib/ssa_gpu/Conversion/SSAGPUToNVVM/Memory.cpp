@@ -97,10 +97,20 @@ public:
   void gather(Value places, llvm::function_ref<void(const Piece &)> body) {
     for (int64_t begin = 0, i = 0; begin < passes; begin += passesAtATime(), ++i) {
       Value start = e.extract(places, i);
-      forEachPass(begin, std::min(passes, begin + passesAtATime()), [&](Value pass) {
+      // Where a row of a pass begins, and whether it is to be read.
+      auto getStart = [&](Value pass) {
         Value own = e.readLane(start, e.add(e.mul(sub(pass, begin), rowsOfWarp), subRow));
         Value none = arith::ConstantIntOp::create(e.builder, e.loc, e.builder.getI64Type(), 0);
-        copyPass(pass, own, arith::CmpIOp::create(e.builder, e.loc, arith::CmpIPredicate::sge, own, none), body);
+        return std::pair(own, arith::CmpIOp::create(e.builder, e.loc, arith::CmpIPredicate::sge, own, none).getResult());
+      };
+      int64_t end = std::min(passes, begin + passesAtATime());
+      forEachPass(begin, end, [&](Value pass) {
+        auto [own, reads] = getStart(pass);
+        copyPass(pass, own, reads, body);
+      });
+      forEachRest(begin, end, [&](Value pass) {
+        auto [own, reads] = getStart(pass);
+        copyRest(pass, own, reads, body);
       });
     }
   }
@@ -115,6 +125,7 @@ public:
     };
     Value rowStride = wide(stride), first = mulAdd(widen(e.add(warpRow, subRow)), rowStride, wide(begin));
     Value step = arith::MulIOp::create(e.builder, e.loc, rowStride, arith::ConstantIntOp::create(e.builder, e.loc, i64, rowsOfPass));
+    forEachRest(0, passes, [&](Value pass) { copyRest(pass, mulAdd(widen(pass), step, first), Value(), body); });
     if (passes * chunks() > unrolled) {
       forEachPass(0, passes, [&](Value pass) { copyPass(pass, mulAdd(widen(pass), step, first), Value(), body); });
       return;
@@ -129,7 +140,9 @@ public:
 private:
   static constexpr int64_t unrolled = 64;
 
-  int64_t chunks() const { return (pieces + 31) / 32; }
+  /// Pieces behind those that fill warps, of which a warp takes those of several rows at once.
+  int64_t restPieces() const { return pieces > 32 && pieces % 32 != 0 && 32 % (pieces % 32) == 0 ? pieces % 32 : 0; }
+  int64_t chunks() const { return (pieces - restPieces() + 31) / 32; }
   int64_t passesAtATime() const { return 32 / rowsOfWarp; }
   Value sub(Value a, int64_t b) { return b ? arith::SubIOp::create(e.builder, e.loc, a, e.i32(b)) : a; }
 
@@ -141,6 +154,20 @@ private:
     }
     scf::ForOp::create(e.builder, e.loc, e.i32(begin), e.i32(end), e.i32(1), ValueRange(), [&](OpBuilder &, Location, Value pass, ValueRange) {
       body(pass);
+      scf::YieldOp::create(e.builder, e.loc);
+    });
+  }
+
+  /// Calls `body` with the pass of the row whose rest a lane takes, for rows of so many passes at once as there are lanes for.
+  void forEachRest(int64_t begin, int64_t end, llvm::function_ref<void(Value pass)> body) {
+    for (int64_t pass = begin; restPieces() && pass < end; pass += 32 / restPieces())
+      body(e.add(e.div(lane, restPieces()), pass));
+  }
+
+  void copyRest(Value pass, Value start, Value reads, llvm::function_ref<void(const Piece &)> body) {
+    Value row = e.add(e.mul(pass, rowsOfPass), warpRow), piece = e.add(e.rem(lane, restPieces()), pieces - restPieces());
+    scf::IfOp::create(e.builder, e.loc, e.lt(row, rows), [&](OpBuilder &, Location) {
+      body(getPiece(start, reads, e.mul(piece, width), getPlace(row, piece)));
       scf::YieldOp::create(e.builder, e.loc);
     });
   }
