@@ -2,6 +2,7 @@
 
 !ring = !ssa_gpu.shared<3x64x64xbf16>
 !tile = !ssa_gpu.shared<64x64xbf16>
+!places = tensor<64xi64, #ssa_gpu.places<8>>
 !sum = tensor<64x64xf32, #ssa_gpu.accumulator>
 
 // Three slots, two copies ahead: nothing to find, whatever the number of rounds and however many items.
@@ -21,12 +22,13 @@ gpu.module @kernels {
         %isThere = arith.cmpi slt, %s, %rounds : i32
         scf.if %isThere {
           %slot = ssa_gpu.slot %memory[%s] : !ring -> !tile
-          ssa_gpu.copy_rows %source to %slot {
+          %places1 = ssa_gpu.find_rows {
           ^bb0(%row: i32):
             %at = arith.index_cast %row : i32 to index
             %reads = arith.constant true
             ssa_gpu.yield %at, %reads : index, i1
-          } {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !tile
+          } : !places
+          ssa_gpu.copy_rows %source at %places1 to %slot {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !places, !tile
         }
         ssa_gpu.commit_copies
       }
@@ -37,12 +39,13 @@ gpu.module @kernels {
         scf.if %isThere {
           %number = arith.remui %next, %c3 : i32
           %slot = ssa_gpu.slot %memory[%number] : !ring -> !tile
-          ssa_gpu.copy_rows %source to %slot {
+          %places2 = ssa_gpu.find_rows {
           ^bb0(%row: i32):
             %at = arith.index_cast %row : i32 to index
             %reads = arith.constant true
             ssa_gpu.yield %at, %reads : index, i1
-          } {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !tile
+          } : !places
+          ssa_gpu.copy_rows %source at %places2 to %slot {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !places, !tile
         }
         ssa_gpu.commit_copies
         %number = arith.remui %i, %c3 : i32
@@ -58,6 +61,7 @@ gpu.module @kernels {
 // -----
 
 !tile = !ssa_gpu.shared<64x64xbf16>
+!places = tensor<64xi64, #ssa_gpu.places<8>>
 !operand = tensor<64x64xbf16, #ssa_gpu.operand>
 
 // Two groups were closed since, of which the wait leaves two.
@@ -66,12 +70,13 @@ gpu.module @kernels {
     %true = arith.constant true
     // expected-note @below {{the memory is allocated here}}
     %tile = ssa_gpu.alloc : !tile
-    // expected-note @below {{copied here by 'ssa_gpu.copy_rows'}}
-    ssa_gpu.copy_rows %source to %tile {
+    %places3 = ssa_gpu.find_rows {
     ^bb0(%row: i32):
       %at = arith.index_cast %row : i32 to index
       ssa_gpu.yield %at, %true : index, i1
-    } {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !tile
+    } : !places
+    // expected-note @below {{copied here by 'ssa_gpu.copy_rows'}}
+    ssa_gpu.copy_rows %source at %places3 to %tile {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !places, !tile
     ssa_gpu.commit_copies
     ssa_gpu.commit_copies
     ssa_gpu.wait_copies 2
@@ -84,6 +89,7 @@ gpu.module @kernels {
 // -----
 
 !tile = !ssa_gpu.shared<64x64xbf16>
+!places = tensor<64xi64, #ssa_gpu.places<8>>
 !operand = tensor<64x64xbf16, #ssa_gpu.operand>
 
 // On one of two paths the copy is in no group.
@@ -92,12 +98,13 @@ gpu.module @kernels {
     %true = arith.constant true
     // expected-note @below {{the memory is allocated here}}
     %tile = ssa_gpu.alloc : !tile
-    // expected-note @below {{copied here by 'ssa_gpu.copy_rows'}}
-    ssa_gpu.copy_rows %source to %tile {
+    %places4 = ssa_gpu.find_rows {
     ^bb0(%row: i32):
       %at = arith.index_cast %row : i32 to index
       ssa_gpu.yield %at, %true : index, i1
-    } {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !tile
+    } : !places
+    // expected-note @below {{copied here by 'ssa_gpu.copy_rows'}}
+    ssa_gpu.copy_rows %source at %places4 to %tile {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !places, !tile
     scf.if %commits {
       ssa_gpu.commit_copies
     }
@@ -171,6 +178,7 @@ gpu.module @kernels {
 // -----
 
 !tile = !ssa_gpu.shared<64x64xbf16>
+!places = tensor<64xi64, #ssa_gpu.places<8>>
 !sum = tensor<64x64xf32, #ssa_gpu.accumulator>
 
 // A barrier is enough for threads, but not for `wgmma`, which reads through another proxy.
@@ -180,12 +188,13 @@ gpu.module @kernels {
     %zero = arith.constant dense<0.0> : !sum
     // expected-note @below {{the memory is allocated here}}
     %tile = ssa_gpu.alloc : !tile
-    // expected-note @below {{written here by 'ssa_gpu.convert_rows'}}
-    ssa_gpu.convert_rows %source to %tile {
+    %places5 = ssa_gpu.find_rows {
     ^bb0(%row: i32):
       %at = arith.index_cast %row : i32 to index
       ssa_gpu.yield %at, %true : index, i1
-    } {columns = 64 : i64, width = 8 : i64} : memref<?x64xi8>, !tile
+    } : !places
+    // expected-note @below {{written here by 'ssa_gpu.convert_rows'}}
+    ssa_gpu.convert_rows %source at %places5 to %tile {columns = 64 : i64, width = 8 : i64} : memref<?x64xi8>, !places, !tile
     gpu.barrier
     // expected-error @below {{reads '!ssa_gpu.shared<64x64xbf16>' by 'wgmma' before it may see what is written there: an 'ssa_gpu.wait_copies' must come between}}
     %r = ssa_gpu.mma wgmma %tile, transposed %tile, %zero : !tile, !tile, !sum
@@ -196,6 +205,7 @@ gpu.module @kernels {
 // -----
 
 !tile = !ssa_gpu.shared<64x64xbf16>
+!places = tensor<64xi64, #ssa_gpu.places<8>>
 
 // A barrier does not end copies.
 gpu.module @kernels {
@@ -203,20 +213,22 @@ gpu.module @kernels {
     %true = arith.constant true
     // expected-note @below {{the memory is allocated here}}
     %tile = ssa_gpu.alloc : !tile
-    // expected-note @below {{copied here by 'ssa_gpu.copy_rows'}}
-    ssa_gpu.copy_rows %source to %tile {
+    %places6 = ssa_gpu.find_rows {
     ^bb0(%row: i32):
       %at = arith.index_cast %row : i32 to index
       ssa_gpu.yield %at, %true : index, i1
-    } {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !tile
+    } : !places
+    // expected-note @below {{copied here by 'ssa_gpu.copy_rows'}}
+    ssa_gpu.copy_rows %source at %places6 to %tile {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !places, !tile
     ssa_gpu.commit_copies
     gpu.barrier
-    // expected-error @below {{overwrites '!ssa_gpu.shared<64x64xbf16>' while copies into it may be under way: an 'ssa_gpu.wait_copies' must come between}}
-    ssa_gpu.copy_rows %source to %tile {
+    %places7 = ssa_gpu.find_rows {
     ^bb0(%row: i32):
       %at = arith.index_cast %row : i32 to index
       ssa_gpu.yield %at, %true : index, i1
-    } {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !tile
+    } : !places
+    // expected-error @below {{overwrites '!ssa_gpu.shared<64x64xbf16>' while copies into it may be under way: an 'ssa_gpu.wait_copies' must come between}}
+    ssa_gpu.copy_rows %source at %places7 to %tile {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !places, !tile
     gpu.return
   }
 }
@@ -227,7 +239,7 @@ gpu.module @kernels {
 
 // Different ops may give an entry to different threads.
 gpu.module @kernels {
-  gpu.func @written_twice(%sum: tensor<64x64xf32, #ssa_gpu.accumulator>) attributes {known_block_size = array<i32: 128, 1, 1>} {
+  gpu.func @written_twice() attributes {known_block_size = array<i32: 128, 1, 1>} {
     %zero = arith.constant 0.0 : f32
     // expected-note @below {{the memory is allocated here}}
     %array = ssa_gpu.alloc : !array
@@ -237,7 +249,10 @@ gpu.module @kernels {
       ssa_gpu.yield %zero : f32
     } : !array
     // expected-error @below {{overwrites '!ssa_gpu.shared<4096xf32>' while other threads may still write it}}
-    ssa_gpu.spread %sum to %array {pitch = 64 : i64} : tensor<64x64xf32, #ssa_gpu.accumulator>, !array
+    ssa_gpu.fill %array {
+    ^bb0(%e: i32):
+      ssa_gpu.yield %zero : f32
+    } : !array
     gpu.return
   }
 }

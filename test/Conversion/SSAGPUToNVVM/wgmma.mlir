@@ -22,8 +22,6 @@ gpu.module @kernels {
     %b = ssa_gpu.alloc : !tile
     %zero = arith.constant dense<0.0> : !result
     %r = ssa_gpu.mma wgmma %a, transposed %b, %zero : !tile, !tile, !result
-    %m = ssa_gpu.alloc : !ssa_gpu.shared<4096xf32>
-    ssa_gpu.spread %r to %m {pitch = 64 : i64} : !result, !ssa_gpu.shared<4096xf32>
     gpu.return
   }
 }
@@ -48,8 +46,6 @@ gpu.module @kernels {
     %lhs = ssa_gpu.load_operand %a : !ssa_gpu.shared<64x32xf16> -> !operand
     %ones = arith.constant dense<1.0> : !result
     %r = ssa_gpu.mma wgmma %lhs, %b, %ones : !operand, !tile, !result
-    %m = ssa_gpu.alloc : !ssa_gpu.shared<4096xf32>
-    ssa_gpu.spread %r to %m {pitch = 64 : i64} : !result, !ssa_gpu.shared<4096xf32>
     gpu.return
   }
 }

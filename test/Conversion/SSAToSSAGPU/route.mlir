@@ -144,7 +144,7 @@ func.func @within(%q: !q, %k: !k, %l: !l) -> !s {
 // CHECK: gpu.func @ssa_route({{.*}}%[[BIAS:.*]]: memref<4xf32, strided<[1], offset: ?>>, %{{.*}}: index)
 // CHECK: ssa_gpu.map %{{.*}} {
 // CHECK: memref.load %[[BIAS]]
-// CHECK: } : (tensor<64xindex, #ssa_gpu.rows>) -> (tensor<64xf32, #ssa_gpu.rows>, tensor<64xi1, #ssa_gpu.rows>)
+// CHECK: } : (tensor<[[ROWS:[0-9]+]]xindex, #ssa_gpu.rows>) -> (tensor<[[ROWS]]xf32, #ssa_gpu.rows>, tensor<[[ROWS]]xi1, #ssa_gpu.rows>)
 // CHECK-LABEL: func.func @region
 func.func @region(%q: !q, %k: !q, %bias: tensor<4xf32>) -> !s {
   %s = ssa.route %q, %k score (%x, %w, %b, %h, %p, %j) {

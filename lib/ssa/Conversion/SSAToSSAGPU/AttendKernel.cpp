@@ -286,6 +286,8 @@ AttendKernel::State AttendKernel::attend(const KeySlots &slots, ScoreTiles &scor
 void AttendKernel::store(const Item &item, ScoreTiles &scores, State state) {
   Type f32 = k.builder.getF32Type();
   State initial = getInitialState();
+  if (plan.groups > 1) // the sums of the last item have been read; between items without keys nothing else waits
+    t.barrier();
   Value sum = t.joinGroups(ssa_gpu::RowReduction::sum, state.sum, getScratch(1));
   // An empty row has sum 0 and is 0 / 1.
   Value one = t.constant(t.rowsType(f32), k.builder.getF32FloatAttr(1));
@@ -326,8 +328,11 @@ void AttendKernel::buildWithoutRoles(Value total) {
     loadQueries(item, queryTile);
     for (int64_t s = 0; s + 1 < plan.stages; ++s)
       loadStep(k.i32(s));
-    t.waitCopies(plan.stages - 2);
-    Value lhs = plan.queriesInRegisters() ? t.loadOperand(queryTile) : queryTile;
+    Value lhs = queryTile;
+    if (plan.queriesInRegisters()) {
+      t.waitCopies(plan.stages - 2);
+      lhs = t.loadOperand(queryTile);
+    }
     ScoreTiles scores = getScores(item, slots);
     State initial = getInitialState();
     SmallVector<Value> state = k.loop(k.i32(0), slots.steps, k.i32(1), {initial.max, initial.sum, initial.output},

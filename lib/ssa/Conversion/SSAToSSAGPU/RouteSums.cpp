@@ -79,14 +79,15 @@ void RouteTileKernel::buildSumsItem(Value item) {
   std::tie(beginStep, endStep) = getSteps(begin, min(add(begin, index(stepsPerPart)), columns));
   allocate(t, 1, stages, 1);
 
-  Value zero = i32(0);
-  auto stepOf = [&](Value number) { return Step{toIndex(mul(number, i32(keys))), rem(number, i32(stages))}; };
+  // Steps count from that of the part's first column.
+  Value zero = i32(0), steps = sub(endStep, beginStep);
+  auto stepOf = [&](Value number) { return Step{toIndex(mul(add(beginStep, number), i32(keys))), rem(number, i32(stages))}; };
   auto loadStep = [&](Value number) {
-    ifThen(lt(number, endStep), [&] { loadKeys(t, chunk, stepOf(number)); });
+    ifThen(lt(number, steps), [&] { loadKeys(t, chunk, stepOf(number)); });
     t.commitCopies();
   };
   gpu::BarrierOp::create(builder, loc); // what the last item left in shared memory has been read
-  ifThen(lt(beginStep, endStep), [&] {
+  ifThen(lt(zero, steps), [&] {
     fillVisible(t);
     fillPairs(t, chunk, zero);
     loadQueries(t, chunk, zero);
@@ -96,10 +97,10 @@ void RouteTileKernel::buildSumsItem(Value item) {
       t.order(t.slot(queryLow, zero), t.slot(queryHigh, zero));
     }
     if (stages > 1)
-      loadStep(beginStep);
+      loadStep(zero);
   });
   SmallVector<Value> initial = {rowsOf(t, -infinity), splat(t, sumColumns, 0)};
-  SmallVector<Value> state = loop(beginStep, endStep, i32(1), initial, [&](Value number, ValueRange carried) {
+  SmallVector<Value> state = loop(zero, steps, i32(1), initial, [&](Value number, ValueRange carried) {
     if (stages > 1) {
       t.waitCopies(0);
       loadStep(add(number, i32(1)));
