@@ -3,9 +3,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "ssa/Runtime/Driver.h"
+#include "ssa/Simulator/Driver.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/DynamicLibrary.h"
 #include <cstdlib>
+#include <mutex>
 
 using namespace mlir::ssa::runtime;
 using llvm::Twine;
@@ -33,7 +35,23 @@ llvm::Error Driver::open() {
   if (!library.isValid())
     return makeError(Twine(name) + " cannot be opened: " + reason +
                      "; running on a GPU needs the NVIDIA driver (SSA_LIBCUDA may name its library)");
+  return findFunctions(name, [&](const char *symbol) { return library.getAddressOfSymbol(symbol); });
+}
 
+llvm::Error Driver::openSimulator(llvm::StringRef chip) {
+  if (!sim::setChip(std::string_view(chip.data(), chip.size())))
+    return makeError("the simulator knows no chip '" + chip + "'");
+  simulatedChip = chip.str();
+  return findFunctions("the simulator", [](const char *symbol) { return sim::findEntryPoint(symbol); });
+}
+
+void Driver::nameMemory(DevicePointer pointer, const Twine &name) const {
+  if (!simulatedChip.empty())
+    sim::nameMemory(pointer, name.str());
+}
+
+/// Fills the table of functions from a library.
+llvm::Error Driver::findFunctions(llvm::StringRef name, llvm::function_ref<void *(const char *)> find) {
   struct Entry {
     const char *name;
     void **function;
@@ -76,7 +94,7 @@ llvm::Error Driver::open() {
   };
 #undef ENTRY
   for (const Entry &entry : entries) {
-    *entry.function = library.getAddressOfSymbol(entry.name);
+    *entry.function = find(entry.name);
     if (!*entry.function && !entry.isOptional)
       return makeError(Twine(name) + " has no " + entry.name + "; update the NVIDIA driver");
   }
@@ -91,17 +109,28 @@ llvm::Error Driver::initialize() {
   return check(table.deviceGetCount(&numDevices), "count CUDA devices");
 }
 
+/// Opens the one driver of a kind, at the first call; `open` is a member of Driver and its arguments.
+template <typename Open>
+static llvm::Expected<const Driver &> openOnce(Driver &driver, std::string &error, std::once_flag &once, Open open) {
+  std::call_once(once, [&] {
+    if (llvm::Error failure = open(driver))
+      error = llvm::toString(std::move(failure));
+  });
+  if (!error.empty())
+    return makeError(error);
+  return driver;
+}
+
 llvm::Expected<const Driver &> Driver::get() {
-  struct State {
-    Driver driver;
-    std::string error;
-    State() {
-      if (llvm::Error failure = driver.open())
-        error = llvm::toString(std::move(failure));
-    }
-  };
-  static const State state;
-  if (!state.error.empty())
-    return makeError(state.error);
-  return state.driver;
+  static Driver driver;
+  static std::string error;
+  static std::once_flag once;
+  return openOnce(driver, error, once, [](Driver &d) { return d.open(); });
+}
+
+llvm::Expected<const Driver &> Driver::simulate(llvm::StringRef chip) {
+  static Driver driver;
+  static std::string error;
+  static std::once_flag once;
+  return openOnce(driver, error, once, [&](Driver &d) { return d.openSimulator(chip); });
 }

@@ -29,7 +29,18 @@ Expected<std::unique_ptr<Device>> Device::open(int ordinal) {
   if (ordinal < 0 || ordinal >= driver->getNumDevices())
     return makeError("there is no device " + Twine(ordinal) + "; the CUDA driver has " +
                      Twine(driver->getNumDevices()));
-  std::unique_ptr<Device> device(new Device(*driver, ordinal));
+  return open(*driver, ordinal);
+}
+
+Expected<std::unique_ptr<Device>> Device::simulate(StringRef chip) {
+  Expected<const Driver &> driver = Driver::simulate(chip);
+  if (!driver)
+    return driver.takeError();
+  return open(*driver, 0);
+}
+
+Expected<std::unique_ptr<Device>> Device::open(const Driver &driver, int ordinal) {
+  std::unique_ptr<Device> device(new Device(driver, ordinal));
   if (Error error = device->initialize())
     return error;
   return device;
@@ -57,6 +68,18 @@ Error Device::initialize() {
 Device::~Device() {
   if (context)
     driver.functions().primaryCtxRelease(handle);
+}
+
+std::string Device::getBestChip() const {
+  StringRef simulated = driver.getSimulatedChip();
+  return simulated.empty() ? getChip() + (major >= 9 ? "a" : "") : simulated.str();
+}
+
+const Target *Device::findTarget(const Bundle &bundle) const {
+  for (const Target &target : bundle.targets)
+    if (target.chip == driver.getSimulatedChip())
+      return &target;
+  return bundle.findTarget(major, minor);
 }
 
 std::string Device::describe() const { return "device " + std::to_string(ordinal) + " (" + name + ")"; }
@@ -118,7 +141,7 @@ static StringRef findFirstDriver(StringRef ptxVersion) {
 }
 
 Expected<std::unique_ptr<Program>> Program::load(const Device &device, const Bundle &bundle, StringRef name) {
-  const Target *target = bundle.findTarget(device.getMajor(), device.getMinor());
+  const Target *target = device.findTarget(bundle);
   if (!target)
     return makeError("'" + name + "' has code for " + bundle.listChips() + ", but " + device.describe() + " is " +
                      device.getChip() + "; compile it with --chip=" + device.getBestChip());

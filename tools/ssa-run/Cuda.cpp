@@ -174,12 +174,13 @@ public:
   }
 
   /// 0 for no bytes.
-  Expected<uint64_t> allocate(int64_t bytes) {
+  Expected<uint64_t> allocate(int64_t bytes, const Twine &name) {
     uint64_t pointer = 0;
     if (!bytes)
       return pointer;
     if (Error error = driver.check(driver.functions().memAlloc(&pointer, bytes), "allocate " + Twine(bytes) + " bytes"))
       return error;
+    driver.nameMemory(pointer, name);
     pointers.push_back(pointer);
     return pointer;
   }
@@ -191,7 +192,7 @@ private:
 
 class LoadedProgram : public CudaProgram {
 public:
-  static Expected<std::unique_ptr<LoadedProgram>> open(unsigned ordinal, Finished finished);
+  static Expected<std::unique_ptr<LoadedProgram>> open(const DeviceChoice &choice, Finished finished);
   Error load(StringRef text, StringRef name);
 
   OwningOpRef<ModuleOp> makeSignatures(MLIRContext *context) const override;
@@ -217,8 +218,10 @@ private:
 };
 } // namespace
 
-Expected<std::unique_ptr<LoadedProgram>> LoadedProgram::open(unsigned ordinal, Finished finished) {
-  Expected<std::unique_ptr<runtime::Device>> device = runtime::Device::open(ordinal);
+Expected<std::unique_ptr<LoadedProgram>> LoadedProgram::open(const DeviceChoice &choice, Finished finished) {
+  Expected<std::unique_ptr<runtime::Device>> device = choice.simulatedChip.empty()
+                                                          ? runtime::Device::open(choice.number)
+                                                          : runtime::Device::simulate(choice.simulatedChip);
   if (!device)
     return device.takeError();
   auto loaded = std::make_unique<LoadedProgram>();
@@ -261,7 +264,7 @@ Expected<std::vector<ArgumentValue>> LoadedProgram::copyIn(const runtime::Plan &
       continue;
     }
     std::vector<char> bytes = encode(tensor, argument.dtype);
-    Expected<uint64_t> pointer = memory.allocate(bytes.size());
+    Expected<uint64_t> pointer = memory.allocate(bytes.size(), "argument '" + argument.name + "'");
     if (!pointer)
       return pointer.takeError();
     if (!bytes.empty())
@@ -330,14 +333,14 @@ Expected<SmallVector<Tensor>> LoadedProgram::run(StringRef entry, ArrayRef<Tenso
     return call.takeError();
   std::vector<ArrayView> results(call->results().begin(), call->results().end());
   for (auto [array, result] : llvm::zip(results, plan->results)) {
-    Expected<uint64_t> pointer = memory.allocate(result.isOwned ? array.getExtentInBytes() : 0);
+    Expected<uint64_t> pointer = memory.allocate(result.isOwned ? array.getExtentInBytes() : 0, "result '" + result.name + "'");
     if (!pointer)
       return pointer.takeError();
     array.pointer = *pointer;
   }
   if (Error error = call->setResults(results))
     return error;
-  Expected<uint64_t> workspace = memory.allocate(call->getWorkspaceBytes());
+  Expected<uint64_t> workspace = memory.allocate(call->getWorkspaceBytes(), "the workspace");
   if (!workspace)
     return workspace.takeError();
   if (Error error = launch(*call, *workspace))
@@ -348,8 +351,8 @@ Expected<SmallVector<Tensor>> LoadedProgram::run(StringRef entry, ArrayRef<Tenso
   return outputs;
 }
 
-Expected<std::unique_ptr<CudaProgram>> CudaProgram::loadBundle(unsigned device, StringRef text, StringRef name,
-                                                               Finished finished) {
+Expected<std::unique_ptr<CudaProgram>> CudaProgram::loadBundle(const DeviceChoice &device, StringRef text,
+                                                               StringRef name, Finished finished) {
   Expected<std::unique_ptr<LoadedProgram>> program = LoadedProgram::open(device, std::move(finished));
   if (!program)
     return program.takeError();
@@ -358,8 +361,8 @@ Expected<std::unique_ptr<CudaProgram>> CudaProgram::loadBundle(unsigned device, 
   return std::move(*program);
 }
 
-Expected<std::unique_ptr<CudaProgram>> CudaProgram::compile(unsigned device, ModuleOp module, StringRef name,
-                                                            Finished finished) {
+Expected<std::unique_ptr<CudaProgram>> CudaProgram::compile(const DeviceChoice &device, ModuleOp module,
+                                                            StringRef name, Finished finished) {
   Expected<std::unique_ptr<LoadedProgram>> program = LoadedProgram::open(device, std::move(finished));
   if (!program)
     return program.takeError();

@@ -1,4 +1,4 @@
-//===- Cuda.h - Runs on an NVIDIA GPU ---------------------------*- C++ -*-===//
+//===- Cuda.h - Runs on an NVIDIA GPU or its simulator ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +14,12 @@
 
 namespace mlir::ssa::reference {
 
+/// A GPU by its number, or the simulator of a chip.
+struct DeviceChoice {
+  unsigned number = 0;
+  std::string simulatedChip;
+};
+
 /// A device with one bundle loaded on it.
 class CudaProgram {
 public:
@@ -23,13 +29,13 @@ public:
   virtual ~CudaProgram() = default;
 
   /// Loads the text of a bundle, called `name` in messages.
-  static llvm::Expected<std::unique_ptr<CudaProgram>> loadBundle(unsigned device, StringRef text, StringRef name,
-                                                                 Finished finished);
+  static llvm::Expected<std::unique_ptr<CudaProgram>> loadBundle(const DeviceChoice &device, StringRef text,
+                                                                 StringRef name, Finished finished);
 
   /// Compiles a module for the device and loads it. Errors of the compiler are diagnostics; the error returned then has
   /// no text.
-  static llvm::Expected<std::unique_ptr<CudaProgram>> compile(unsigned device, ModuleOp module, StringRef name,
-                                                              Finished finished);
+  static llvm::Expected<std::unique_ptr<CudaProgram>> compile(const DeviceChoice &device, ModuleOp module,
+                                                              StringRef name, Finished finished);
 
   /// The functions of the bundle as a module: names and types, nothing in them.
   virtual OwningOpRef<ModuleOp> makeSignatures(MLIRContext *context) const = 0;

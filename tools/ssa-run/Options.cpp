@@ -29,6 +29,8 @@ static llvm::Expected<bool> setOption(Options &options, StringRef name, StringRe
     options.entry = value.ltrim('@').str();
   else if (name == "device")
     options.device = value.str();
+  else if (name == "chip")
+    options.chip = value.str();
   else if (name == "cores" && value.getAsInteger(10, options.numCores))
     return makeError("--cores takes a number, not '" + value + "'");
   else if (name == "progress-after" && value.getAsDouble(options.progressAfter))

@@ -16,7 +16,7 @@ namespace mlir::ssa::reference {
 /// is linked, whose clashes end the program, and it writes some of its messages itself.
 struct Options {
   bool help = false, print = false, time = false;
-  std::string file, entry, device = "cpu";
+  std::string file, entry, device = "cpu", chip;
   SmallVector<std::string> inputs, outputs;
   unsigned numCores = 0;
   double progressAfter = 2;

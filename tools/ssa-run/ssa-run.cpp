@@ -36,7 +36,9 @@ usage: ssa-run FILE [--entry=NAME] [--in INPUT,INPUT,..] [--out FILE.npy,..] [--
   --print          print a line for each input and result; so does leaving out --out
   --time           print where the time went, to standard error
   --device=DEVICE  where to run: cpu, which is the default, or an NVIDIA GPU: cuda, or cuda:N for the one of that number. A
-                   pattern is compiled for it first. The environment variable SSA_LIBCUDA may name the driver's library
+                   pattern is compiled for it first. The environment variable SSA_LIBCUDA may name the driver's library.
+                   sim is the simulator: the code for a GPU, run on the CPU and checked, see docs/simulator.md
+  --chip=CHIP      the GPU that is simulated, sm_90a if left out
   --cores=N        the most cores to use; all if left out
 
 An INPUT is
@@ -258,19 +260,24 @@ static OwningOpRef<ModuleOp> parseSafely(const llvm::SourceMgr &sourceMgr, MLIRC
   return module;
 }
 
-/// The number of the GPU that --device names; nullopt for the CPU.
-static FailureOr<std::optional<unsigned>> getGPU() {
+/// The GPU or simulator that --device names; nullopt for the CPU.
+static FailureOr<std::optional<DeviceChoice>> getGPU() {
   StringRef name = options.device;
-  unsigned number = 0;
+  DeviceChoice choice;
+  if (!options.chip.empty() && name != "sim")
+    return emitError("--chip is for --device=sim only");
   if (name == "cpu")
-    return std::optional<unsigned>();
-  if (name.consume_front("cuda") && (name.empty() || (name.consume_front(":") && !name.getAsInteger(10, number))))
-    return std::optional(number);
-  return emitError("device '" + options.device + "' is not known; there are cpu, cuda and cuda:N");
+    return std::optional<DeviceChoice>();
+  if (name == "sim")
+    choice.simulatedChip = options.chip.empty() ? "sm_90a" : options.chip;
+  else if (!name.consume_front("cuda") || !(name.empty() || (name.consume_front(":") && !name.getAsInteger(10, choice.number))))
+    return emitError("device '" + options.device + "' is not known; there are cpu, cuda, cuda:N and sim");
+  return std::optional(choice);
 }
 
-/// Runs what is in the file. `gpu` is the number of the GPU, if it is to run on one.
-static LogicalResult runFile(const llvm::SourceMgr &sourceMgr, MLIRContext &context, std::optional<unsigned> gpu) {
+/// Runs what is in the file, on `gpu` if there is one.
+static LogicalResult runFile(const llvm::SourceMgr &sourceMgr, MLIRContext &context,
+                             const std::optional<DeviceChoice> &gpu) {
   TimeTable times;
   CudaProgram::Finished finished;
   if (options.time)
@@ -282,7 +289,7 @@ static LogicalResult runFile(const llvm::SourceMgr &sourceMgr, MLIRContext &cont
   StringRef text = sourceMgr.getMemoryBuffer(sourceMgr.getMainFileID())->getBuffer();
   if (isBundle(text)) {
     if (!gpu)
-      return emitError("'" + options.file + "' is a bundle, which runs on a GPU only; use --device=cuda");
+      return emitError("'" + options.file + "' is a bundle, which runs on a GPU only; use --device=cuda or --device=sim");
     llvm::Expected<std::unique_ptr<CudaProgram>> program = CudaProgram::loadBundle(*gpu, text, options.file, finished);
     if (!program)
       return refuse(program.takeError());
@@ -301,7 +308,7 @@ static LogicalResult runFile(const llvm::SourceMgr &sourceMgr, MLIRContext &cont
 }
 
 static LogicalResult runFile() {
-  FailureOr<std::optional<unsigned>> gpu = getGPU();
+  FailureOr<std::optional<DeviceChoice>> gpu = getGPU();
   if (failed(gpu))
     return failure();
   if (options.file.empty())

@@ -6,6 +6,7 @@
 #define SSA_RUNTIME_DRIVER_H
 
 #include "ssa/Runtime/Bundle.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include <memory>
 
 namespace mlir::ssa::runtime {
@@ -72,9 +73,18 @@ struct DriverFunctions {
                               int interleave, int swizzle, int l2Promotion, int fill);
 };
 
-/// The driver, opened and initialized. Lives until the process ends.
+/// The driver, opened and initialized, or the simulator in its place. Lives until the process ends.
 class Driver {
 public:
+  /// The simulator of a chip, "sm_90a". The first call decides which, for all later ones too.
+  static llvm::Expected<const Driver &> simulate(llvm::StringRef chip);
+
+  /// The chip that is simulated; empty for GPUs.
+  llvm::StringRef getSimulatedChip() const { return simulatedChip; }
+
+  /// What messages of the simulator call an allocation; nothing happens on a GPU.
+  void nameMemory(DevicePointer pointer, const llvm::Twine &name) const;
+
   /// Opens `libcuda.so.1`, or the library that the environment variable SSA_LIBCUDA names. The first call decides, for
   /// all later ones too; safe to call from several threads.
   static llvm::Expected<const Driver &> get();
@@ -95,9 +105,12 @@ public:
 private:
   Driver() = default;
   llvm::Error open();
+  llvm::Error openSimulator(llvm::StringRef chip);
+  llvm::Error findFunctions(llvm::StringRef library, llvm::function_ref<void *(const char *)> find);
   llvm::Error initialize();
 
   DriverFunctions table = {};
+  std::string simulatedChip;
   int version = 0, numDevices = 0;
 };
 

@@ -16,6 +16,10 @@ namespace mlir::ssa::runtime {
 class Device {
 public:
   static llvm::Expected<std::unique_ptr<Device>> open(int ordinal);
+
+  /// The simulator of a chip, "sm_90a", as a device.
+  static llvm::Expected<std::unique_ptr<Device>> simulate(llvm::StringRef chip);
+
   ~Device();
   Device(const Device &) = delete;
 
@@ -31,8 +35,11 @@ public:
   /// "sm_90".
   std::string getChip() const { return "sm_" + std::to_string(major * 10 + minor); }
 
-  /// The chip to compile for: "sm_90a", with all that the device has.
-  std::string getBestChip() const { return getChip() + (major >= 9 ? "a" : ""); }
+  /// The chip to compile for: "sm_90a", with all that the device has, or the one that is simulated.
+  std::string getBestChip() const;
+
+  /// What of a bundle runs here. The simulator prefers code for just the chip that it simulates. Null if nothing does.
+  const Target *findTarget(const Bundle &bundle) const;
 
   /// Bytes of shared memory that a block gets without being asked for, and at most.
   int getDefaultSharedBytes() const { return defaultSharedBytes; }
@@ -43,6 +50,7 @@ public:
 
 private:
   explicit Device(const Driver &driver, int ordinal) : driver(driver), ordinal(ordinal) {}
+  static llvm::Expected<std::unique_ptr<Device>> open(const Driver &driver, int ordinal);
   llvm::Error initialize();
 
   const Driver &driver;

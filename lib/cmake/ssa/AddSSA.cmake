@@ -56,6 +56,16 @@ function(add_ssa_library name)
   set_property(GLOBAL APPEND PROPERTY SSA_STATIC_LIBRARIES ${name})
 endfunction()
 
+# add_ssa_plain_library(NAME sources..): a static library that needs neither MLIR nor LLVM, installed.
+function(add_ssa_plain_library name)
+  add_library(${name} STATIC ${ARGN})
+  target_compile_features(${name} PUBLIC cxx_std_17)
+  target_include_directories(${name} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  set_property(GLOBAL APPEND PROPERTY SSA_TARGETS ${name})
+  install(TARGETS ${name} EXPORT SSATargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  set_property(GLOBAL APPEND PROPERTY SSA_STATIC_LIBRARIES ${name})
+endfunction()
+
 # add_ssa_shared_library(NAME SHARED|MODULE sources.. EXPORTS patterns.. [VERSION x.y] [DEPENDS ..] [LINK_LIBS ..]):
 # a library that holds what it links and shows only the symbols that match a pattern, installed.
 function(add_ssa_shared_library name kind)

@@ -1,0 +1,93 @@
+//===- Clocks.cpp - What happens before what ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Lanes.h"
+
+using namespace mlir::ssa::sim;
+
+void Warp::updateLeast() {
+  for (unsigned w = 0; w < block->numWarps; ++w) {
+    unsigned first = w * numLanes, last = std::min(first + numLanes, block->numThreads);
+    uint32_t least = UINT32_MAX;
+    for (unsigned t = first; t < last; ++t)
+      least = std::min(least, clocks.known[t]);
+    knownLeast[w] = least;
+  }
+}
+
+/// The lanes see what each of them did before.
+void Warp::syncLanes(uint32_t members) {
+  if (members == live) {
+    if (hasLaneClocks)
+      for (auto &lane : laneClocks)
+        if (lane) {
+          clocks.join(*lane);
+          lane.reset();
+        }
+    bool hadLanes = hasLaneClocks;
+    hasLaneClocks = false;
+    forEachLane(members, [&](unsigned lane) { clocks.known[threadOf(lane)] = clock; });
+    if (hadLanes)
+      updateLeast();
+    else {
+      uint32_t least = clock;
+      for (unsigned t = index * numLanes; t < std::min((index + 1) * numLanes, block->numThreads); ++t)
+        least = std::min(least, clocks.known[t]);
+      knownLeast[index] = least;
+    }
+    ++clock;
+    return;
+  }
+  Clocks together = clocks;
+  forEachLane(members, [&](unsigned lane) {
+    if (laneClocks[lane])
+      together.join(*laneClocks[lane]);
+    together.known[threadOf(lane)] = clock;
+  });
+  forEachLane(members, [&](unsigned lane) { laneClocks[lane] = std::make_unique<Clocks>(together); });
+  hasLaneClocks = true;
+  ++clock;
+}
+
+/// What the lanes did and know goes along with a signal of theirs.
+void Warp::releaseTo(Clocks &collected, uint32_t members) {
+  if (collected.known.empty())
+    collected.reset(block->numThreads);
+  collected.join(clocks);
+  forEachLane(members, [&](unsigned lane) {
+    if (laneClocks[lane])
+      collected.join(*laneClocks[lane]);
+    collected.known[threadOf(lane)] = clock;
+  });
+  ++clock;
+}
+
+void Warp::acquire(const Clocks &from, uint32_t members) {
+  if (from.known.empty())
+    return;
+  if (members == live) {
+    clocks.join(from);
+    updateLeast();
+    return;
+  }
+  forEachLane(members, [&](unsigned lane) {
+    if (!laneClocks[lane])
+      laneClocks[lane] = std::make_unique<Clocks>(clocks);
+    laneClocks[lane]->join(from);
+  });
+  hasLaneClocks = true;
+}
+
+/// All that the lanes know may be touched by the asynchronous proxy from now on.
+void Warp::fenceAsync(uint32_t members) {
+  for (size_t t = 0; t < clocks.known.size(); ++t)
+    clocks.fenced[t] = std::max(clocks.fenced[t], clocks.known[t]);
+  forEachLane(members, [&](unsigned lane) {
+    if (laneClocks[lane])
+      for (size_t t = 0; t < clocks.known.size(); ++t)
+        clocks.fenced[t] = std::max(clocks.fenced[t], laneClocks[lane]->known[t]);
+    clocks.fenced[threadOf(lane)] = clock;
+  });
+  ++clock;
+}

@@ -1,0 +1,358 @@
+//===- Machine.h - What executes a kernel -----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Order between threads is kept as vector clocks. Each warp has a clock, which ticks when it synchronizes; an access
+// carries thread and clock. A warp knows, for every thread, up to which clock that thread's accesses happened before its
+// own (`known`), and which of these may be touched by the asynchronous proxy as well (`fenced`). An access of another
+// thread that is not known is a race, however the warps happened to be scheduled.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_LIB_SIMULATOR_MACHINE_H
+#define SSA_LIB_SIMULATOR_MACHINE_H
+
+#include "Program.h"
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+namespace mlir::ssa::sim {
+
+class Block;
+class Warp;
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+struct Allocation {
+  uint64_t address = 0, bytes = 0;
+  std::string name;
+  std::unique_ptr<uint8_t[]> data;
+  /// One byte for each byte: 1 where something was written.
+  std::unique_ptr<uint8_t[]> defined;
+  /// For each word who wrote it last and who read it, see GlobalStamp.
+  std::unique_ptr<std::atomic<uint64_t>[]> writers, readers;
+};
+
+struct Memory::Contents {
+  /// By address; they do not touch each other.
+  std::map<uint64_t, std::unique_ptr<Allocation>> allocations;
+  uint64_t next = uint64_t(0x10) << 32;
+  unsigned counter = 0;
+  /// Numbers of blocks that ran, over all launches.
+  std::atomic<uint32_t> nextRun{1};
+
+  Allocation *find(uint64_t address) const {
+    auto above = allocations.upper_bound(address);
+    if (above == allocations.begin())
+      return nullptr;
+    Allocation *found = std::prev(above)->second.get();
+    return address - found->address < found->bytes ? found : nullptr;
+  }
+};
+
+/// Who accessed a word of global memory, packed so that it can be replaced in one step.
+struct GlobalStamp {
+  uint32_t run = 0, thread = 0, clock = 0, bytes = 0;
+  bool isAtomic = false, isShared = false; // shared: blocks other than `run` read it too
+
+  uint64_t pack() const {
+    return uint64_t(run) << 38 | uint64_t(thread) << 28 | uint64_t(std::min(clock, (1u << 22) - 1)) << 6 |
+           uint64_t(bytes) << 2 | uint64_t(isAtomic) << 1 | isShared;
+  }
+  static GlobalStamp unpack(uint64_t bits) {
+    return {uint32_t(bits >> 38), uint32_t(bits >> 28) & 1023, uint32_t(bits >> 6) & ((1u << 22) - 1),
+            uint32_t(bits >> 2) & 15, bool(bits >> 1 & 1), bool(bits & 1)};
+  }
+};
+
+/// What is known of a word of shared memory.
+struct SharedCell {
+  uint32_t clock = 0; // of the last write
+  uint16_t thread = 0;
+  uint16_t flags = 0;
+  enum : uint16_t {
+    Defined = 0xf,     // one bit for each byte
+    Written = 0xf0,    // the bytes of the last write
+    Atomic = 0x100,    // the last write was one
+    Pending = 0x200,   // an asynchronous copy is on its way here
+    AsyncProxy = 0x400, // the last write came from the asynchronous proxy
+    ReadInParts = 0x800,
+    Barrier = 0x1000, // part of an mbarrier
+  };
+};
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+/// Vector clocks of a warp, or what a barrier collected.
+struct Clocks {
+  std::vector<uint32_t> known, fenced; // by thread
+
+  void reset(size_t numThreads) {
+    known.assign(numThreads, 0);
+    fenced.assign(numThreads, 0);
+  }
+  void join(const Clocks &other) {
+    for (size_t i = 0; i < known.size(); ++i) {
+      known[i] = std::max(known[i], other.known[i]);
+      fenced[i] = std::max(fenced[i], other.fenced[i]);
+    }
+  }
+};
+
+/// A launch under way, shared by the blocks.
+class Launch {
+public:
+  Launch(const Module &module, const Kernel &kernel, Memory &memory, const LaunchConfig &config,
+         const Settings &settings)
+      : module(module.contents()), kernel(kernel), memory(memory.contents()), config(config), settings(settings) {}
+
+  const Module::Contents &module;
+  const Kernel &kernel;
+  Memory::Contents &memory;
+  const LaunchConfig &config;
+  const Settings &settings;
+  uint32_t firstRun = 0;
+  std::atomic<uint64_t> nextBlock{0}, doneBlocks{0};
+  std::atomic<bool> isStopped{false};
+  std::atomic<uint64_t> threadInstructions{0}, warpInstructions{0};
+  std::mutex atomics; // read-modify-write of global memory
+
+  uint64_t numBlocks() const { return uint64_t(config.grid[0]) * config.grid[1] * config.grid[2]; }
+  void add(Fault fault);
+  std::vector<Fault> takeFaults();
+
+private:
+  std::mutex mutex;
+  std::map<std::pair<unsigned, std::string>, Fault> faults;
+};
+
+//===----------------------------------------------------------------------===//
+// Barriers
+//===----------------------------------------------------------------------===//
+
+struct NamedBarrier {
+  uint32_t expected = 0; // threads; 0 for all that live
+  uint32_t arrived = 0;
+  unsigned line = 0;
+  Clocks clocks;
+  std::vector<unsigned> waiting; // warps
+};
+
+struct Mbarrier {
+  uint32_t expected = 0;
+  int64_t pending = 0, bytes = 0;
+  uint64_t phase = 0;
+  unsigned line = 0;
+  Clocks arriving, completed;
+};
+
+/// An asynchronous copy of one thread that has not landed.
+struct AsyncCopy {
+  uint32_t to = 0;
+  uint8_t bytes = 0;
+  uint8_t data[16];
+  uint32_t group = 0;
+  uint64_t number = 0; // in order of issue, within the block
+};
+
+/// An arrival that follows when copies have landed.
+struct AsyncArrival {
+  unsigned thread = 0;
+  uint32_t barrier = 0;
+  uint64_t number = 0; // copies with smaller numbers have to land first
+  unsigned line = 0;
+};
+
+/// A copy of many bytes by the asynchronous proxy.
+struct BulkCopy {
+  uint32_t to = 0, barrier = 0;
+  std::vector<uint8_t> data;
+  unsigned thread = 0, line = 0;
+};
+
+//===----------------------------------------------------------------------===//
+// Warps
+//===----------------------------------------------------------------------===//
+
+/// Lanes that stand at the same instruction.
+struct Split {
+  uint32_t pc = 0, lanes = 0;
+  enum State : uint8_t { Ready, Collective, Mbarrier } state = Ready;
+  // Of waits.
+  uint32_t barrier = 0;
+  uint64_t phase = 0;
+};
+
+struct PendingWgmma {
+  const Instruction *instruction;
+  uint64_t a, b;
+  bool accumulates;
+  uint32_t group;
+};
+
+class Warp {
+public:
+  Block *block = nullptr;
+  const Kernel *kernel = nullptr;
+  unsigned index = 0;
+  uint8_t *registers = nullptr;
+  const uint8_t *constantsEnd = nullptr;
+
+  // Control flow.
+  uint32_t live = 0;      // lanes that have not exited
+  uint32_t lanes = 0;     // of the split that runs
+  uint32_t active = 0;    // that execute the instruction
+  uint32_t pc = 0, next = 0;
+  uint32_t limit = UINT32_MAX; // where the next split stands
+  std::vector<Split> others;
+  enum Status : uint8_t { Running, AtBarrier, Blocked, Done } status = Running;
+  bool mustYield = false;
+  unsigned barrierId = 0;
+  /// Why the split that runs has to wait, set by handlers; it then runs the instruction again.
+  Split::State waitFor = Split::Ready;
+  uint32_t waitBarrier = 0;
+  uint64_t waitPhase = 0;
+
+  // Order.
+  uint32_t clock = 1;
+  Clocks clocks;
+  std::vector<uint32_t> knownLeast; // by warp: the least of `known` of its threads
+  /// What single lanes know beyond that.
+  std::array<std::unique_ptr<Clocks>, numLanes> laneClocks;
+  bool hasLaneClocks = false;
+
+  // Asynchronous work.
+  std::array<std::deque<AsyncCopy>, numLanes> copies;
+  std::array<uint32_t, numLanes> copyGroup = {};
+  std::vector<PendingWgmma> wgmmas;
+  uint32_t wgmmaGroup = 0;
+  uint64_t numWgmmas = 0;
+  /// By register: when it was last touched, in instructions of this warp; only for kernels with wgmma.
+  std::vector<uint64_t> touchedAt;
+  std::vector<uint8_t> inFlight; // 1 an operand, 2 an accumulator
+  uint64_t fenceAt = 0, executed = 0;
+  uint32_t registerLimit = 0;
+
+  unsigned threadOf(unsigned lane) const { return index * numLanes + lane; }
+
+  template <class T>
+  const T *source(int32_t offset) const {
+    return reinterpret_cast<const T *>((offset >= 0 ? registers : constantsEnd) + offset);
+  }
+  template <class T>
+  T *destination(int32_t offset) const {
+    return reinterpret_cast<T *>(registers + offset);
+  }
+  uint32_t predicate(int32_t offset) const { return *source<uint32_t>(offset); }
+  void setPredicate(int32_t offset, uint32_t value) const {
+    uint32_t *mask = destination<uint32_t>(offset);
+    *mask = (*mask & ~active) | (value & active);
+  }
+  unsigned firstLane() const { return __builtin_ctz(active ? active : 1); }
+
+  // Run.cpp.
+  void start(Block &owner, unsigned number, uint32_t liveLanes);
+  /// Runs until the warp cannot go on or `budget` instructions are done.
+  void run(uint64_t budget);
+  void branch(uint32_t taken, uint32_t target);
+  void exitLanes(uint32_t lanes);
+  bool poll();
+
+  // Clocks.cpp.
+  void syncLanes(uint32_t members);
+  void releaseTo(Clocks &collected, uint32_t members);
+  void acquire(const Clocks &from, uint32_t members);
+  void fenceAsync(uint32_t members);
+  bool knows(unsigned lane, unsigned thread, uint32_t when) const {
+    return thread == threadOf(lane) || clocks.known[thread] >= when ||
+           (hasLaneClocks && laneClocks[lane] && laneClocks[lane]->known[thread] >= when);
+  }
+
+  // Access.cpp.
+  uint64_t addressOf(const Instruction &instruction, unsigned lane, unsigned slot) const;
+  /// The memory of an access, null after a fault. Checks bounds and alignment only.
+  uint8_t *locate(const Instruction &instruction, Space space, unsigned lane, uint64_t address, unsigned bytes);
+  void fault(const Instruction &instruction, unsigned lane, std::string kind, std::string message) const;
+
+  // Async.cpp.
+  void landCopies(unsigned lane, uint64_t beforeNumber, uint32_t uptoGroup);
+  void finishWgmmas(const Instruction &instruction, uint32_t uptoGroup);
+  void checkRegisters(const Instruction &instruction);
+
+private:
+  void select();
+  void reschedule();
+  bool canRunCollective(const Instruction &instruction);
+  void updateLeast();
+  friend class Block;
+};
+
+/// One thread block. Used again for block after block.
+class Block {
+public:
+  explicit Block(Launch &launch);
+
+  Launch &launch;
+  const Kernel &kernel;
+  uint64_t index = 0;
+  uint32_t run = 0;
+  std::array<uint32_t, 3> position = {};
+  unsigned numThreads, numWarps;
+  bool checks;
+
+  std::vector<uint8_t> shared;
+  std::vector<SharedCell> cells;
+  /// By word and warp: when it last read the word, and which lanes.
+  std::vector<uint32_t> readClocks, readLanes;
+  std::vector<uint8_t> local;
+  std::vector<uint8_t> registerFile;
+  std::vector<Warp> warps;
+  std::array<NamedBarrier, 16> barriers;
+  std::map<uint32_t, Mbarrier> mbarriers;
+  std::deque<AsyncArrival> arrivals;
+  std::deque<BulkCopy> bulkCopies;
+  uint64_t copyNumber = 0;
+  /// Of each warpgroup: what its wgmmas were, to see that the four warps agree.
+  std::vector<std::vector<std::array<uint64_t, 3>>> wgmmaLog;
+  Allocation *lastAllocation = nullptr;
+  bool isStopped = false;
+  /// Counts what could let someone go on.
+  uint64_t events = 0;
+
+  void execute(uint64_t blockIndex);
+
+  // Barriers.cpp.
+  void completeBarrier(NamedBarrier &barrier);
+  void checkBarriersAfterExit();
+  void completePhase(Mbarrier &barrier);
+  bool landSomething();
+  std::string describeWaits() const;
+
+  // Shadow.cpp.
+  bool noteShared(Warp &warp, const Instruction &instruction, unsigned lane, uint32_t address, unsigned bytes,
+                  bool isWrite, bool isAtomic = false, uint32_t usedBytes = ~0u);
+  void noteGlobal(Warp &warp, const Instruction &instruction, unsigned lane, Allocation &allocation, uint64_t offset,
+                  unsigned bytes, bool isWrite, bool isAtomic = false, uint32_t usedBytes = ~0u);
+  std::string nameShared(uint32_t address) const;
+  uint32_t sharedEnd() const { return sharedBase + uint32_t(shared.size()); }
+
+private:
+  void reset(uint64_t blockIndex);
+  void initializeRegisters(Warp &warp);
+  void reportDeadlock();
+  uint32_t specialValue(Special kind, unsigned thread) const;
+};
+
+std::string hex(uint64_t value);
+
+} // namespace mlir::ssa::sim
+
+#endif // SSA_LIB_SIMULATOR_MACHINE_H

@@ -1,0 +1,173 @@
+//===- Shadow.cpp - Who touched which word --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Lanes.h"
+
+using namespace mlir::ssa::sim;
+
+std::string Block::nameShared(uint32_t address) const {
+  const std::string *best = nullptr;
+  uint64_t start = 0;
+  for (const auto &[name, variable] : kernel.sharedVariables)
+    if (variable.space == Space::Shared && variable.offset <= address && (!best || variable.offset >= start)) {
+      best = &name;
+      start = variable.offset;
+    }
+  if (!best)
+    return "shared memory at " + hex(address);
+  return "'" + *best + "' + " + std::to_string(address - start);
+}
+
+static std::string describeThread(unsigned thread) { return "thread " + std::to_string(thread); }
+
+static void reportShared(Block &block, Warp &warp, const Instruction &instruction, unsigned lane, uint32_t address, const SharedCell &cell,
+                         bool isWrite) {
+  std::string where = block.nameShared(address), what = isWrite ? "writes " : "reads ";
+  std::string other = describeThread(cell.thread);
+  if (cell.flags & SharedCell::Pending)
+    return warp.fault(instruction, lane, "async",
+                      what + where + " while an asynchronous copy of " + other + " is on its way there: nothing waited for it");
+  warp.fault(instruction, lane, "race",
+             what + where + ", which " + other + (cell.flags & SharedCell::Atomic ? " updated" : " wrote") +
+                 (cell.thread / numLanes == warp.index ? " in the same warp" : "") + " without a barrier in between");
+}
+
+/// A write after reads of others: all of them have to be known.
+static void checkReaders(Block &block, Warp &warp, const Instruction &instruction, unsigned lane, uint32_t word) {
+  const uint32_t *clocks = block.readClocks.data() + size_t(word) * block.numWarps;
+  const uint32_t *lanes = block.readLanes.data() + size_t(word) * block.numWarps;
+  for (unsigned w = 0; w < block.numWarps; ++w) {
+    if (clocks[w] <= warp.knownLeast[w])
+      continue;
+    for (uint32_t left = lanes[w]; left; left &= left - 1) {
+      unsigned reader = w * numLanes + unsigned(__builtin_ctz(left));
+      bool isAsync = clocks[w] == UINT32_MAX;
+      if (!isAsync && warp.knows(lane, reader, clocks[w]))
+        continue;
+      std::string where = block.nameShared(sharedBase + 4 * word);
+      if (isAsync)
+        warp.fault(instruction, lane, "async", "writes " + where + " while a wgmma of warp " + std::to_string(w) + " reads it: nothing waited for it");
+      else
+        warp.fault(instruction, lane, "race", "writes " + where + ", which " + describeThread(reader) + " read" +
+                                                  (w == warp.index ? " in the same warp" : "") + " without a barrier in between");
+      return;
+    }
+  }
+}
+
+static void checkDefined(Block &block, Warp &warp, const Instruction &instruction, unsigned lane, uint32_t address, const SharedCell &cell,
+                         uint16_t bytes) {
+  if ((cell.flags & bytes) != bytes)
+    warp.fault(instruction, lane, "uninitialized", "reads " + block.nameShared(address) + ", which nothing has written");
+}
+
+/// Records an access to shared memory and looks for what is wrong with it.
+bool Block::noteShared(Warp &warp, const Instruction &instruction, unsigned lane, uint32_t address, unsigned bytes, bool isWrite,
+                       bool isAtomic, uint32_t usedBytes) {
+  if (!checks)
+    return true;
+  unsigned thread = warp.threadOf(lane);
+  for (uint32_t at = address; at < address + bytes;) {
+    uint32_t word = (at - sharedBase) / 4, first = at & 3, count = std::min(4 - first, address + bytes - at);
+    uint16_t touched = uint16_t(((1u << count) - 1) << first);
+    uint16_t used = uint16_t(touched & (usedBytes >> (at - address) << first));
+    SharedCell &cell = cells[word];
+    uint32_t here = at;
+    at += count;
+    if (cell.flags & SharedCell::Barrier && !(isWrite && isAtomic)) {
+      if (instruction.width) { // the mbarrier instructions themselves have none
+        warp.fault(instruction, lane, "mbarrier", std::string(isWrite ? "writes" : "reads") + " the mbarrier at " + nameShared(here) + " as plain memory");
+        continue;
+      }
+    }
+    bool overlaps = (cell.flags >> 4 & touched) != 0;
+    bool isOrdered = cell.thread == thread ? !(cell.flags & SharedCell::Pending)
+                                           : !cell.clock || !overlaps || (isAtomic && cell.flags & SharedCell::Atomic) ||
+                                                 (cell.clock != UINT32_MAX && warp.knows(lane, cell.thread, cell.clock));
+    if (!isOrdered)
+      reportShared(*this, warp, instruction, lane, here, cell, isWrite);
+    size_t slot = size_t(word) * numWarps + warp.index;
+    if (!isWrite || isAtomic) {
+      checkDefined(*this, warp, instruction, lane, here, cell, used);
+      if (readClocks[slot] != warp.clock && readClocks[slot] != UINT32_MAX) {
+        readClocks[slot] = warp.clock;
+        readLanes[slot] = 0;
+      }
+      if (!isAtomic)
+        readLanes[slot] |= 1u << lane;
+      if (count < 4)
+        cell.flags |= SharedCell::ReadInParts;
+    }
+    if (!isWrite)
+      continue;
+    if (count == 4 || !(cell.flags & SharedCell::ReadInParts))
+      checkReaders(*this, warp, instruction, lane, word);
+    cell.clock = warp.clock;
+    cell.thread = uint16_t(thread);
+    cell.flags = uint16_t((cell.flags & (SharedCell::Defined | SharedCell::ReadInParts)) | touched | touched << 4 |
+                          (isAtomic ? SharedCell::Atomic : 0));
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Global memory
+//===----------------------------------------------------------------------===//
+
+static void reportGlobal(Block &block, Warp &warp, const Instruction &instruction, unsigned lane, const Allocation &allocation, uint64_t offset,
+                         const GlobalStamp &stamp, bool isWrite, bool wasWrite) {
+  std::string who = stamp.run == block.run ? describeThread(stamp.thread) : "another block";
+  warp.fault(instruction, lane, "race",
+             std::string(isWrite ? "writes" : "reads") + " byte " + std::to_string(offset) + " of " + allocation.name + ", which " + who +
+                 (wasWrite ? " wrote" : " read") + " in this launch" + (stamp.run == block.run ? " without a barrier in between" : ""));
+}
+
+void Block::noteGlobal(Warp &warp, const Instruction &instruction, unsigned lane, Allocation &allocation, uint64_t offset, unsigned bytes,
+                       bool isWrite, bool isAtomic, uint32_t usedBytes) {
+  if (!isWrite || isAtomic) {
+    for (unsigned i = 0; i < bytes; ++i)
+      if (!allocation.defined[offset + i] && usedBytes >> i & 1) {
+        if (checks)
+          warp.fault(instruction, lane, "uninitialized", "reads byte " + std::to_string(offset + i) + " of " + allocation.name + ", which nothing has written");
+        break;
+      }
+  }
+  if (isWrite)
+    std::memset(allocation.defined.get() + offset, 1, bytes);
+  if (!checks)
+    return;
+  unsigned thread = warp.threadOf(lane);
+  for (uint64_t at = offset; at < offset + bytes;) {
+    uint32_t first = at & 3, count = uint32_t(std::min<uint64_t>(4 - first, offset + bytes - at));
+    uint32_t touched = ((1u << count) - 1) << first;
+    uint64_t word = at / 4;
+    auto conflicts = [&](const GlobalStamp &stamp) {
+      if (stamp.run < launch.firstRun || !(stamp.bytes & touched) || (stamp.isAtomic && isAtomic))
+        return false;
+      if (stamp.run != run)
+        return true;
+      return stamp.thread != thread && !warp.knows(lane, stamp.thread, stamp.clock);
+    };
+    GlobalStamp mine{run, thread, warp.clock, touched, isAtomic, false};
+    GlobalStamp writer = GlobalStamp::unpack(allocation.writers[word].load(std::memory_order_relaxed));
+    if (conflicts(writer))
+      reportGlobal(*this, warp, instruction, lane, allocation, at, writer, isWrite, true);
+    if (isWrite) {
+      GlobalStamp reader = GlobalStamp::unpack(allocation.readers[word].load(std::memory_order_relaxed));
+      if (conflicts(reader) || (reader.isShared && reader.run >= launch.firstRun && reader.bytes & touched))
+        reportGlobal(*this, warp, instruction, lane, allocation, at, reader, true, false);
+      if (writer.run == run && writer.thread == thread)
+        mine.bytes |= writer.bytes;
+      allocation.writers[word].store(mine.pack(), std::memory_order_relaxed);
+    } else {
+      GlobalStamp reader = GlobalStamp::unpack(allocation.readers[word].load(std::memory_order_relaxed));
+      if (reader.run >= launch.firstRun) {
+        mine.isShared = reader.isShared || reader.run != run;
+        mine.bytes |= reader.bytes;
+      }
+      allocation.readers[word].store(mine.pack(), std::memory_order_relaxed);
+    }
+    at += count;
+  }
+}

@@ -1,0 +1,288 @@
+//===- ssa-sim.cpp - Runs a PTX kernel on the CPU -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "ssa/Simulator/Simulator.h"
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <unistd.h>
+
+using namespace mlir::ssa::sim;
+
+static const char helpText[] = R"(ssa-sim: run a kernel of a PTX module on the CPU, and check what it does
+
+usage: ssa-sim FILE.ptx [--kernel=NAME] [--grid=X[,Y[,Z]]] [--block=X[,Y[,Z]]] [--shared=BYTES] [--arg=ARGUMENT].. [--print=NAME]..
+
+  FILE.ptx          the module; '-' is standard input
+  --kernel=NAME     the kernel; the only one if left out
+  --grid, --block   blocks, and threads of a block; 1 if left out. A block size that the kernel requires is taken from it
+  --shared=BYTES    dynamic shared memory
+  --arg=ARGUMENT    one for each parameter of the kernel, in order:
+                      i32=5  i64=-1  f32=0.5           a number
+                      NAME=TYPE[COUNT]                 device memory that nothing has written
+                      NAME=TYPE[COUNT]:arange          0, 1, 2, ..
+                      NAME=TYPE[COUNT]:1,2,3           these numbers, the last one repeated
+                    TYPE is u8, i32, u32, i64, f32 or f64
+  --print=NAME      print the memory of that name afterwards
+  --list            print the kernels of the module and end
+  --no-checks       execute only
+  --threads=N       the most cores to use
+  --limit=N         instructions that one block may execute
+  --stats           print how many instructions were executed and how fast
+
+Faults go to standard error, and the exit status is then 1. docs/simulator.md says what is checked.
+)";
+
+static int fail(const std::string &message) {
+  std::cerr << "error: " << message << "\n";
+  return 1;
+}
+
+namespace {
+/// Device memory that the command line names.
+struct Array {
+  std::string type;
+  int64_t count = 0, size = 0;
+  uint64_t address = 0;
+};
+
+struct CommandLine {
+  std::string file, kernel;
+  std::vector<std::string> arguments, prints;
+  LaunchConfig config;
+  Settings settings;
+  bool isList = false, hasBlock = false, wantsStatistics = false;
+
+  /// Empty, or what is wrong.
+  std::string parse(int argc, char **argv);
+};
+} // namespace
+
+static bool parseTriple(const std::string &text, std::array<uint32_t, 3> &result) {
+  return std::sscanf(text.c_str(), "%u,%u,%u", &result[0], &result[1], &result[2]) >= 1;
+}
+
+std::string CommandLine::parse(int argc, char **argv) {
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i], value;
+    if (argument.compare(0, 2, "--") != 0) {
+      file = argument;
+      continue;
+    }
+    size_t equals = argument.find('=');
+    std::string name = argument.substr(2, equals == std::string::npos ? equals : equals - 2);
+    if (equals != std::string::npos)
+      value = argument.substr(equals + 1);
+    bool isGood = true;
+    if (name == "kernel")
+      kernel = value;
+    else if (name == "grid")
+      isGood = parseTriple(value, config.grid);
+    else if (name == "block")
+      isGood = hasBlock = parseTriple(value, config.block);
+    else if (name == "shared")
+      config.dynamicSharedBytes = uint32_t(std::strtoul(value.c_str(), nullptr, 10));
+    else if (name == "arg")
+      arguments.push_back(value);
+    else if (name == "print")
+      prints.push_back(value);
+    else if (name == "threads")
+      settings.numThreads = unsigned(std::strtoul(value.c_str(), nullptr, 10));
+    else if (name == "limit")
+      settings.maxInstructionsPerBlock = std::strtoull(value.c_str(), nullptr, 10);
+    else if (name == "list")
+      isList = true;
+    else if (name == "no-checks")
+      settings.checks = false;
+    else if (name == "stats")
+      wantsStatistics = true;
+    else
+      isGood = false;
+    if (!isGood)
+      return "'" + argument + "' is not known or has no valid value; see ssa-sim --help";
+  }
+  return file.empty() ? "there is no file to run; see ssa-sim --help" : "";
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+template <class T>
+static void append(std::vector<uint8_t> &bytes, T value) {
+  while (bytes.size() % sizeof(T))
+    bytes.push_back(0);
+  const uint8_t *first = reinterpret_cast<const uint8_t *>(&value);
+  bytes.insert(bytes.end(), first, first + sizeof(T));
+}
+
+static void storeElement(std::vector<uint8_t> &bytes, const std::string &type, double value) {
+  if (type == "f32")
+    append(bytes, float(value));
+  else if (type == "f64")
+    append(bytes, value);
+  else if (type == "u8")
+    bytes.push_back(uint8_t(int64_t(value)));
+  else if (type == "i64")
+    append(bytes, int64_t(value));
+  else
+    append(bytes, uint32_t(int64_t(value)));
+}
+
+static int64_t sizeOf(const std::string &type) {
+  static const std::map<std::string, int64_t> sizes = {{"u8", 1}, {"i32", 4}, {"u32", 4}, {"i64", 8}, {"f32", 4}, {"f64", 8}};
+  auto found = sizes.find(type);
+  return found == sizes.end() ? 0 : found->second;
+}
+
+/// Adds one argument to the parameter block; empty, or what is wrong.
+static std::string addArgument(const std::string &text, Memory &memory, std::map<std::string, Array> &arrays, std::vector<uint8_t> &parameters) {
+  size_t equals = text.find('=');
+  std::string name = text.substr(0, equals), value = equals == std::string::npos ? "" : text.substr(equals + 1);
+  size_t open = value.find('['), close = value.find(']');
+  if (open == std::string::npos) {
+    if (equals == std::string::npos || !sizeOf(name))
+      return "'" + text + "' is no argument; see ssa-sim --help";
+    if (name[0] == 'f')
+      storeElement(parameters, name, std::strtod(value.c_str(), nullptr));
+    else if (name == "i64")
+      append(parameters, int64_t(std::strtoll(value.c_str(), nullptr, 0)));
+    else
+      append(parameters, uint32_t(std::strtoll(value.c_str(), nullptr, 0)));
+    return "";
+  }
+  Array array;
+  array.type = value.substr(0, open);
+  array.size = sizeOf(array.type);
+  array.count = std::strtoll(value.c_str() + open + 1, nullptr, 10);
+  if (close == std::string::npos || !array.size || array.count < 0)
+    return "'" + text + "' is no argument; see ssa-sim --help";
+  array.address = memory.allocate(array.size * array.count);
+  memory.setName(array.address, "argument '" + name + "'");
+  append(parameters, array.address);
+  arrays[name] = array;
+  if (close + 1 == value.size() || !array.count)
+    return "";
+  std::string initial = value.substr(close + 2);
+  std::vector<uint8_t> bytes;
+  const char *next = initial.c_str();
+  double number = 0;
+  for (int64_t i = 0; i < array.count; ++i) {
+    if (initial == "arange")
+      number = double(i);
+    else if (*next) {
+      char *end = nullptr;
+      number = std::strtod(next, &end);
+      if (end == next)
+        return "'" + initial + "' is no list of numbers";
+      next = end + (*end == ',');
+    }
+    storeElement(bytes, array.type, number);
+  }
+  memory.write(array.address, bytes.data(), int64_t(bytes.size()));
+  return "";
+}
+
+static void printArray(const std::string &name, const Array &array, const Memory &memory) {
+  std::vector<uint8_t> bytes(array.size * array.count);
+  memory.read(array.address, bytes.data(), int64_t(bytes.size()));
+  std::cout << name << ":";
+  for (int64_t i = 0; i < array.count; ++i) {
+    const uint8_t *at = bytes.data() + i * array.size;
+    if (memory.findUndefined(array.address + i * array.size, array.size) >= 0) {
+      std::cout << " -";
+      continue;
+    }
+    auto as = [&](auto sample) {
+      std::memcpy(&sample, at, sizeof(sample));
+      return sample;
+    };
+    if (array.type == "f32")
+      std::cout << " " << as(float());
+    else if (array.type == "f64")
+      std::cout << " " << as(double());
+    else if (array.type == "u8")
+      std::cout << " " << unsigned(*at);
+    else if (array.type == "i64")
+      std::cout << " " << as(int64_t());
+    else if (array.type == "i32")
+      std::cout << " " << as(int32_t());
+    else
+      std::cout << " " << as(uint32_t());
+  }
+  std::cout << "\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Main
+//===----------------------------------------------------------------------===//
+
+static int run(CommandLine &line, const Module &module) {
+  std::vector<std::string> kernels = module.getKernelNames();
+  if (line.kernel.empty() && kernels.size() != 1)
+    return fail("the module has " + std::to_string(kernels.size()) + " kernels; choose one with --kernel");
+  line.config.kernel = line.kernel.empty() ? kernels.front() : line.kernel;
+  if (!module.hasKernel(line.config.kernel))
+    return fail("the module has no kernel '" + line.config.kernel + "'");
+  if (!line.hasBlock)
+    line.config.block = module.getRequiredBlock(line.config.kernel);
+  Memory memory;
+  std::map<std::string, Array> arrays;
+  for (const std::string &argument : line.arguments)
+    if (std::string problem = addArgument(argument, memory, arrays, line.config.parameters); !problem.empty())
+      return fail(problem);
+  if (isatty(STDERR_FILENO))
+    line.settings.progress = [](const std::string &kernel, uint64_t done, uint64_t total) {
+      std::cerr << "\r" << kernel << ": " << done << " of " << total << " blocks ";
+    };
+  Statistics statistics;
+  std::vector<Fault> faults = launch(module, memory, line.config, line.settings, &statistics);
+  for (const Fault &fault : faults)
+    std::cerr << fault.format() << "\n";
+  for (const std::string &name : line.prints) {
+    auto found = arrays.find(name);
+    if (found == arrays.end())
+      return fail("there is no argument '" + name + "' to print");
+    printArray(name, found->second, memory);
+  }
+  if (line.wantsStatistics)
+    std::printf("%llu blocks, %llu warp instructions, %llu thread instructions, %.3f s, %.1f million thread instructions a second\n",
+                (unsigned long long)statistics.blocks, (unsigned long long)statistics.warpInstructions,
+                (unsigned long long)statistics.threadInstructions, statistics.seconds,
+                double(statistics.threadInstructions) / 1e6 / (statistics.seconds > 0 ? statistics.seconds : 1));
+  return faults.empty() ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+  for (int i = 1; i < argc; ++i)
+    if (!std::strcmp(argv[i], "--help") || !std::strcmp(argv[i], "-h")) {
+      std::cout << helpText;
+      return 0;
+    }
+  CommandLine line;
+  if (std::string problem = line.parse(argc, argv); !problem.empty())
+    return fail(problem);
+  std::string text;
+  if (line.file == "-")
+    text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  else {
+    std::ifstream file(line.file, std::ios::binary);
+    if (!file)
+      return fail("cannot read '" + line.file + "'");
+    text.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  std::string error;
+  std::unique_ptr<Module> module = Module::parse(text, error);
+  if (!module)
+    return fail("'" + line.file + "': " + error);
+  if (!line.isList)
+    return run(line, *module);
+  for (const std::string &name : module->getKernelNames())
+    std::cout << name << "\n";
+  return 0;
+}
