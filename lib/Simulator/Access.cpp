@@ -105,19 +105,34 @@ static Space resolve(Space space, uint64_t &address) {
   return Space::Global;
 }
 
-/// Finds the memory of an access of a lane and records it. Null after a fault.
-static uint8_t *access(Warp &warp, const Instruction &instruction, unsigned lane, uint64_t address, unsigned bytes, bool isWrite,
-                       bool isAtomic = false, uint32_t usedBytes = ~0u) {
-  Space space = resolve(instruction.space, address);
-  uint8_t *data = warp.locate(instruction, space, lane, address, bytes);
-  if (!data)
-    return nullptr;
+namespace {
+/// Where an access of a lane goes; no data after a fault.
+struct Place {
+  uint8_t *data = nullptr;
+  Space space = Space::Generic;
+  uint64_t address = 0;
+  /// Bytes that are read though nothing has written them.
+  uint32_t undefined = 0;
+};
+} // namespace
+
+/// Finds the memory of an access of a lane and records it.
+static Place access(Warp &warp, const Instruction &instruction, unsigned lane, uint64_t address, unsigned bytes, bool isWrite,
+                    bool isAtomic = false) {
+  Place place;
+  place.space = resolve(instruction.space, address);
+  place.address = address;
+  place.data = warp.locate(instruction, place.space, lane, address, bytes);
+  if (!place.data)
+    return place;
   Block &block = *warp.block;
-  if (space == Space::Shared)
-    block.noteShared(warp, instruction, lane, uint32_t(address), bytes, isWrite, isAtomic, usedBytes);
-  else if (space == Space::Global)
-    block.noteGlobal(warp, instruction, lane, *block.lastAllocation, address - block.lastAllocation->address, bytes, isWrite, isAtomic, usedBytes);
-  return data;
+  if (place.space == Space::Shared)
+    place.undefined = block.noteShared(warp, instruction, lane, uint32_t(address), bytes, isWrite, isAtomic);
+  else if (place.space == Space::Global) {
+    Allocation &allocation = *block.lastAllocation;
+    place.undefined = block.noteGlobal(warp, instruction, lane, allocation, address - allocation.address, bytes, isWrite, isAtomic);
+  }
+  return place;
 }
 
 //===----------------------------------------------------------------------===//
@@ -139,13 +154,17 @@ template <unsigned width>
 static void load(Warp &warp, const Instruction &instruction) {
   const int32_t *to = warp.kernel->lists.data() + instruction.list;
   unsigned total = width * instruction.count, size = (instruction.flags & RegisterMask) >> RegisterShift;
-  uint32_t used = instruction.extra ? instruction.extra : ~0u;
   forEachLane(warp.active, [&](unsigned lane) {
-    const uint8_t *data = access(warp, instruction, lane, warp.addressOf(instruction, lane, 1), total, false, false, used);
+    Place place = access(warp, instruction, lane, warp.addressOf(instruction, lane, 1), total, false);
     for (unsigned i = 0; i < instruction.count; ++i) {
       uint64_t value = 0;
-      if (data)
-        std::memcpy(&value, data + i * width, width);
+      if (place.data)
+        std::memcpy(&value, place.data + i * width, width);
+      if (place.undefined) {
+        uint32_t missing = place.undefined >> (i * width) & uint32_t((uint64_t(1) << width) - 1);
+        warp.setUndefined(to[i], 0, 1u << lane, missing & 15);
+        warp.setUndefined(to[i], 1, 1u << lane, missing >> 4);
+      }
       if (width < 8 && instruction.flags & SignExtends)
         value = uint64_t(int64_t(value << (64 - 8 * width)) >> (64 - 8 * width));
       storeRegister(warp, to[i], size, lane, value);
@@ -158,14 +177,17 @@ static void store(Warp &warp, const Instruction &instruction) {
   const int32_t *from = warp.kernel->lists.data() + instruction.list;
   unsigned total = width * instruction.count;
   forEachLane(warp.active, [&](unsigned lane) {
-    uint8_t *data = access(warp, instruction, lane, warp.addressOf(instruction, lane, 1), total, true);
-    if (!data)
+    Place place = access(warp, instruction, lane, warp.addressOf(instruction, lane, 1), total, true);
+    if (!place.data)
       return;
     for (unsigned i = 0; i < instruction.count; ++i) {
       // Registers may be wider than what is stored; the host is little-endian.
       unsigned lanes = instruction.flags >> (3 + 2 * i) & 3;
       const uint8_t *value = reinterpret_cast<const uint8_t *>(warp.source<uint8_t>(from[i])) + (size_t(lane) << lanes);
-      std::memcpy(data + i * width, value, width);
+      std::memcpy(place.data + i * width, value, width);
+      for (unsigned half = 0; warp.numUndefined && half < (width + 3) / 4; ++half)
+        if (warp.undefinedIn(from[i], half) >> lane & 1)
+          warp.block->undefine(place.address + i * width + 4 * half, std::min(width, 4u), place.space);
     }
   });
 }
@@ -277,13 +299,15 @@ static void atomic(Warp &warp, const Instruction &instruction) {
   if (instruction.space != Space::Shared)
     lock.lock();
   forEachLane(warp.active, [&](unsigned lane) {
-    uint8_t *data = access(warp, instruction, lane, warp.addressOf(instruction, lane, 1), sizeof(T), true, true);
+    Place place = access(warp, instruction, lane, warp.addressOf(instruction, lane, 1), sizeof(T), true, true);
     T before = 0, b = readAs<T>(warp, instruction.operands[2], lane);
     T c = instruction.operands[3] == noRegister ? T(0) : readAs<T>(warp, instruction.operands[3], lane);
-    if (data) {
-      std::memcpy(&before, data, sizeof(T));
+    if (place.undefined)
+      warp.fault(instruction, lane, "uninitialized", "updates memory that nothing has written");
+    if (place.data) {
+      std::memcpy(&before, place.data, sizeof(T));
       T after = function(before, b, c);
-      std::memcpy(data, &after, sizeof(T));
+      std::memcpy(place.data, &after, sizeof(T));
     }
     if (instruction.operands[0] != noRegister)
       warp.destination<T>(instruction.operands[0])[lane] = before;

@@ -61,7 +61,7 @@ static void copyAsync(Warp &warp, const Instruction &instruction) {
         warp.fault(instruction, lane, "out-of-bounds", "copies from behind the end of " + block.lastAllocation->name);
         return;
       }
-      block.noteGlobal(warp, instruction, lane, *block.lastAllocation, from - block.lastAllocation->address, sourceBytes, false);
+      copy.undefined = block.noteGlobal(warp, instruction, lane, *block.lastAllocation, from - block.lastAllocation->address, sourceBytes, false);
       std::memcpy(copy.data, data, sourceBytes);
     }
     block.noteShared(warp, instruction, lane, to, bytes, true);
@@ -83,7 +83,8 @@ void Warp::landCopies(unsigned lane, uint64_t beforeNumber, uint32_t beforeGroup
     if (block->checks)
       for (uint32_t word = (copy.to - sharedBase) / 4; word < (copy.to - sharedBase + copy.bytes) / 4; ++word) {
         SharedCell &cell = block->cells[word];
-        cell.flags = (cell.flags & ~SharedCell::Pending) | SharedCell::Defined;
+        uint32_t missing = copy.undefined >> (4 * word - (copy.to - sharedBase)) & 15;
+        cell.flags = uint16_t((cell.flags & ~SharedCell::Pending) | (SharedCell::Defined & ~missing));
         cell.clock = clock;
         cell.thread = uint16_t(threadOf(lane));
       }

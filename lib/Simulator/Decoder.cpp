@@ -342,10 +342,37 @@ bool Decoder::decodeRow(const Row &row) {
   return !hasResult || destination(0, row.result, 0);
 }
 
+/// How undefined values pass through an instruction, by its name.
+static Flow flowOf(const std::string &mnemonic) {
+  auto startsWith = [&](const char *text) { return mnemonic.compare(0, std::strlen(text), text) == 0; };
+  auto contains = [&](const char *text) { return mnemonic.find(text) != std::string::npos; };
+  if (startsWith("ldmatrix."))
+    return Flow::MatrixLoad;
+  if (startsWith("ld."))
+    return Flow::Load;
+  if (startsWith("st.") || startsWith("cp.async.c"))
+    return Flow::Store;
+  if (startsWith("selp."))
+    return Flow::Select;
+  if (mnemonic == "and.pred" || mnemonic == "or.pred")
+    return Flow::Logic;
+  if (startsWith("shfl."))
+    return Flow::Shuffle;
+  if (startsWith("mma."))
+    return Flow::Product;
+  if (startsWith("mov.") || contains(".f32x2"))
+    return Flow::Halves;
+  for (const char *user : {"bra", "bar", "mbarrier.", "vote.", "match.", "redux.", "wgmma.", "stmatrix.", "atom.", "red.", "cp."})
+    if (startsWith(user))
+      return Flow::Use;
+  return Flow::All;
+}
+
 bool Decoder::decode(const Statement &given) {
   statement = &given;
   instruction = Instruction();
   instruction.line = given.line;
+  instruction.flow = flowOf(std::string(given.mnemonic));
   instruction.list = kernel.lists.size();
   written.clear();
   read.clear();

@@ -160,7 +160,8 @@ struct AsyncCopy {
   uint8_t bytes = 0;
   uint8_t data[16];
   uint32_t group = 0;
-  uint64_t number = 0; // in order of issue, within the block
+  uint64_t number = 0;     // in order of issue, within the block
+  uint32_t undefined = 0;  // bytes that the source did not have
 };
 
 /// An arrival that follows when copies have landed.
@@ -240,6 +241,9 @@ public:
   std::vector<uint8_t> inFlight; // 1 an operand, 2 an accumulator
   uint64_t fenceAt = 0, executed = 0;
   uint32_t registerLimit = 0;
+  /// By half of a register: the lanes in which it holds what came from memory that nothing had written.
+  std::vector<uint32_t> undefined;
+  unsigned numUndefined = 0; // how many of them are not 0
 
   unsigned threadOf(unsigned lane) const { return index * numLanes + lane; }
 
@@ -282,7 +286,14 @@ public:
   uint8_t *locate(const Instruction &instruction, Space space, unsigned lane, uint64_t address, unsigned bytes);
   void fault(const Instruction &instruction, unsigned lane, std::string kind, std::string message) const;
 
-  // Async.cpp.
+  // Undefined.cpp.
+  void followUndefined(const Instruction &instruction);
+  void setUndefined(int32_t offset, unsigned half, uint32_t lanes, bool isUndefined);
+  uint32_t undefinedIn(int32_t offset, unsigned half) const {
+    return offset < 0 ? 0 : undefined[unsigned(offset) / 32 + half];
+  }
+
+  // AsyncCopies.cpp, Warpgroup.cpp.
   void landCopies(unsigned lane, uint64_t beforeNumber, uint32_t uptoGroup);
   void finishWgmmas(const Instruction &instruction, uint32_t uptoGroup);
   void checkRegisters(const Instruction &instruction);
@@ -337,10 +348,14 @@ public:
   std::string describeWaits() const;
 
   // Shadow.cpp.
-  bool noteShared(Warp &warp, const Instruction &instruction, unsigned lane, uint32_t address, unsigned bytes,
-                  bool isWrite, bool isAtomic = false, uint32_t usedBytes = ~0u);
-  void noteGlobal(Warp &warp, const Instruction &instruction, unsigned lane, Allocation &allocation, uint64_t offset,
-                  unsigned bytes, bool isWrite, bool isAtomic = false, uint32_t usedBytes = ~0u);
+  // They record an access and report what is wrong with it. They return which bytes (one bit each) were read though
+  // nothing has written them.
+  uint32_t noteShared(Warp &warp, const Instruction &instruction, unsigned lane, uint32_t address, unsigned bytes,
+                      bool isWrite, bool isAtomic = false);
+  uint32_t noteGlobal(Warp &warp, const Instruction &instruction, unsigned lane, Allocation &allocation,
+                      uint64_t offset, unsigned bytes, bool isWrite, bool isAtomic = false);
+  /// Takes back that bytes were written: what was stored there is undefined itself.
+  void undefine(uint64_t address, unsigned bytes, Space space);
   std::string nameShared(uint32_t address) const;
   uint32_t sharedEnd() const { return sharedBase + uint32_t(shared.size()); }
 

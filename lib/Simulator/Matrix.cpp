@@ -36,21 +36,28 @@ void mlir::ssa::sim::multiply(float *d, const float *a, const float *b, unsigned
 //===----------------------------------------------------------------------===//
 
 /// The row that each lane points to; rows that cannot be accessed are zeros.
-static void gatherRows(Warp &warp, const Instruction &instruction, uint8_t *(&rows)[numLanes], bool isWrite, unsigned slot) {
+static void gatherRows(Warp &warp, const Instruction &instruction, uint8_t *(&rows)[numLanes], bool isWrite, bool isTransposed) {
   for (unsigned lane = 0; lane < 8u * instruction.count; ++lane) {
-    uint64_t address = warp.addressOf(instruction, lane, slot);
+    uint64_t address = warp.addressOf(instruction, lane, 1);
     if (address - sharedWindow < windowBytes)
       address -= sharedWindow;
     rows[lane] = warp.locate(instruction, Space::Shared, lane, address, 16);
-    if (rows[lane])
-      warp.block->noteShared(warp, instruction, lane, uint32_t(address), 16, isWrite);
+    uint32_t missing = rows[lane] ? warp.block->noteShared(warp, instruction, lane, uint32_t(address), 16, isWrite) : 0;
+    if (!missing)
+      continue;
+    // Row `lane % 8` of matrix `lane / 8`: in four lanes as it is, in part of eight if transposed.
+    int32_t to = warp.kernel->lists[instruction.list + lane / 8];
+    unsigned row = lane % 8;
+    for (unsigned other = 0; other < numLanes; ++other)
+      if (isTransposed ? other % 4 == row / 2 && missing >> (other / 4 * 2) & 3 : other / 4 == row && missing >> (other % 4 * 4) & 15)
+        warp.setUndefined(to, 0, 1u << other, true);
   }
 }
 
 template <bool isTransposed>
 static void loadMatrix(Warp &warp, const Instruction &instruction) {
   uint8_t *rows[numLanes];
-  gatherRows(warp, instruction, rows, false, 1);
+  gatherRows(warp, instruction, rows, false, isTransposed);
   static const uint8_t zeros[16] = {};
   const int32_t *to = warp.kernel->lists.data() + instruction.list;
   uint32_t results[4][numLanes];
@@ -70,7 +77,7 @@ static void loadMatrix(Warp &warp, const Instruction &instruction) {
 template <bool isTransposed>
 static void storeMatrix(Warp &warp, const Instruction &instruction) {
   uint8_t *rows[numLanes];
-  gatherRows(warp, instruction, rows, true, 1);
+  gatherRows(warp, instruction, rows, true, isTransposed);
   const int32_t *from = warp.kernel->lists.data() + instruction.list;
   for (unsigned m = 0; m < instruction.count; ++m) {
     const uint32_t *values = warp.source<uint32_t>(from[m]);

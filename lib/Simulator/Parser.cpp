@@ -323,13 +323,14 @@ void Parser::placeShared(Kernel &kernel, size_t bodyBegin, size_t bodyEnd) {
       kernel.sharedBytes = variable.offset + variable.bytes - sharedBase;
       kernel.sharedVariables[name] = variable;
     }
-  uint64_t alignment = 16;
+  uint64_t alignment = 1;
   for (auto &[name, variable] : externals)
     if (used.count(name))
       alignment = std::max(alignment, variable.alignment);
+  kernel.sharedBytes = alignTo(kernel.sharedBytes, alignment); // as the assembler counts them
   for (auto [name, variable] : externals)
     if (used.count(name)) {
-      variable.offset = sharedBase + alignTo(kernel.sharedBytes, alignment);
+      variable.offset = sharedBase + kernel.sharedBytes;
       kernel.sharedVariables[name] = variable;
     }
 }

@@ -32,6 +32,9 @@ using Handler = void (*)(Warp &, const Instruction &);
 
 constexpr int32_t noRegister = INT32_MIN;
 
+/// How undefined values pass through an instruction, see Undefined.cpp.
+enum class Flow : uint8_t { All, Halves, Select, Logic, Load, Store, Shuffle, Product, MatrixLoad, Use };
+
 struct Instruction {
   Handler run = nullptr;
   /// Destination first. What each is depends on the handler.
@@ -44,6 +47,7 @@ struct Instruction {
   bool isControl = false;
   /// Copies registers and does nothing else. The assembler gives both the same place where it can.
   bool isCopy = false;
+  Flow flow = Flow::All;
   int8_t maskOperand = -1;
   Space space = Space::Generic;
   /// Bytes of an element and number of elements of memory accesses.

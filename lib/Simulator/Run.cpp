@@ -42,6 +42,8 @@ void Warp::start(Block &owner, unsigned number, uint32_t liveLanes) {
   wgmmaGroup = 0;
   numWgmmas = 0;
   executed = fenceAt = 0;
+  numUndefined = 0;
+  undefined.assign(kernel->registerBytes / 32, 0);
   registerLimit = 0;
   if (kernel->usesWgmma) {
     touchedAt.assign(kernel->registerBytes / 64, 0);
@@ -151,6 +153,8 @@ void Warp::run(uint64_t budget) {
       ++executed;
       if (tracksRegisters)
         checkRegisters(instruction);
+      if (numUndefined)
+        followUndefined(instruction);
       instruction.run(*this, instruction);
       ++warpInstructions;
       threadInstructions += __builtin_popcount(active);
@@ -205,7 +209,7 @@ Block::Block(Launch &launch) : launch(launch), kernel(launch.kernel), checks(lau
   const auto &block = launch.config.block;
   numThreads = block[0] * block[1] * block[2];
   numWarps = (numThreads + numLanes - 1) / numLanes;
-  shared.resize((kernel.sharedBytes + 15) / 16 * 16 + launch.config.dynamicSharedBytes);
+  shared.resize(kernel.sharedBytes + launch.config.dynamicSharedBytes);
   size_t words = shared.size() / 4 + 4;
   cells.resize(words);
   if (checks) {

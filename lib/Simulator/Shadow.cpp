@@ -56,22 +56,16 @@ static void checkReaders(Block &block, Warp &warp, const Instruction &instructio
   }
 }
 
-static void checkDefined(Block &block, Warp &warp, const Instruction &instruction, unsigned lane, uint32_t address, const SharedCell &cell,
-                         uint16_t bytes) {
-  if ((cell.flags & bytes) != bytes)
-    warp.fault(instruction, lane, "uninitialized", "reads " + block.nameShared(address) + ", which nothing has written");
-}
-
 /// Records an access to shared memory and looks for what is wrong with it.
-bool Block::noteShared(Warp &warp, const Instruction &instruction, unsigned lane, uint32_t address, unsigned bytes, bool isWrite,
-                       bool isAtomic, uint32_t usedBytes) {
+uint32_t Block::noteShared(Warp &warp, const Instruction &instruction, unsigned lane, uint32_t address, unsigned bytes, bool isWrite,
+                           bool isAtomic) {
   if (!checks)
-    return true;
+    return 0;
+  uint32_t missing = 0;
   unsigned thread = warp.threadOf(lane);
   for (uint32_t at = address; at < address + bytes;) {
     uint32_t word = (at - sharedBase) / 4, first = at & 3, count = std::min(4 - first, address + bytes - at);
     uint16_t touched = uint16_t(((1u << count) - 1) << first);
-    uint16_t used = uint16_t(touched & (usedBytes >> (at - address) << first));
     SharedCell &cell = cells[word];
     uint32_t here = at;
     at += count;
@@ -89,7 +83,7 @@ bool Block::noteShared(Warp &warp, const Instruction &instruction, unsigned lane
       reportShared(*this, warp, instruction, lane, here, cell, isWrite);
     size_t slot = size_t(word) * numWarps + warp.index;
     if (!isWrite || isAtomic) {
-      checkDefined(*this, warp, instruction, lane, here, cell, used);
+      missing |= uint32_t(uint16_t(~cell.flags) & touched) >> first << (here - address);
       if (readClocks[slot] != warp.clock && readClocks[slot] != UINT32_MAX) {
         readClocks[slot] = warp.clock;
         readLanes[slot] = 0;
@@ -108,7 +102,7 @@ bool Block::noteShared(Warp &warp, const Instruction &instruction, unsigned lane
     cell.flags = uint16_t((cell.flags & (SharedCell::Defined | SharedCell::ReadInParts)) | touched | touched << 4 |
                           (isAtomic ? SharedCell::Atomic : 0));
   }
-  return true;
+  return missing;
 }
 
 //===----------------------------------------------------------------------===//
@@ -123,20 +117,16 @@ static void reportGlobal(Block &block, Warp &warp, const Instruction &instructio
                  (wasWrite ? " wrote" : " read") + " in this launch" + (stamp.run == block.run ? " without a barrier in between" : ""));
 }
 
-void Block::noteGlobal(Warp &warp, const Instruction &instruction, unsigned lane, Allocation &allocation, uint64_t offset, unsigned bytes,
-                       bool isWrite, bool isAtomic, uint32_t usedBytes) {
-  if (!isWrite || isAtomic) {
+uint32_t Block::noteGlobal(Warp &warp, const Instruction &instruction, unsigned lane, Allocation &allocation, uint64_t offset,
+                           unsigned bytes, bool isWrite, bool isAtomic) {
+  uint32_t missing = 0;
+  if (!isWrite || isAtomic)
     for (unsigned i = 0; i < bytes; ++i)
-      if (!allocation.defined[offset + i] && usedBytes >> i & 1) {
-        if (checks)
-          warp.fault(instruction, lane, "uninitialized", "reads byte " + std::to_string(offset + i) + " of " + allocation.name + ", which nothing has written");
-        break;
-      }
-  }
+      missing |= uint32_t(!allocation.defined[offset + i]) << i;
   if (isWrite)
     std::memset(allocation.defined.get() + offset, 1, bytes);
   if (!checks)
-    return;
+    return 0;
   unsigned thread = warp.threadOf(lane);
   for (uint64_t at = offset; at < offset + bytes;) {
     uint32_t first = at & 3, count = uint32_t(std::min<uint64_t>(4 - first, offset + bytes - at));
@@ -170,4 +160,13 @@ void Block::noteGlobal(Warp &warp, const Instruction &instruction, unsigned lane
     }
     at += count;
   }
+  return missing;
+}
+
+void Block::undefine(uint64_t address, unsigned bytes, Space space) {
+  if (space == Space::Shared)
+    for (uint64_t at = address; at < address + bytes; ++at)
+      cells[(at - sharedBase) / 4].flags &= uint16_t(~(1u << (at & 3)));
+  else if (space == Space::Global && lastAllocation)
+    std::memset(lastAllocation->defined.get() + (address - lastAllocation->address), 0, bytes);
 }
