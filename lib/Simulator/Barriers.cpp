@@ -58,7 +58,8 @@ static void arriveAtBarrier(Warp &warp, const Instruction &instruction) {
     warp.status = Warp::AtBarrier;
     warp.barrierId = id;
   }
-  if (count ? barrier.arrived >= count : false)
+  warp.mustYield = true; // the last one does not always go first
+  if (count && barrier.arrived >= count)
     block.completeBarrier(barrier);
   else if (!count)
     block.checkBarriersAfterExit();

@@ -12,10 +12,13 @@
 #include "ssa/InitAll.h"
 #include "ssa/Reference/ArgumentNames.h"
 #include "ssa/Reference/Interpreter.h"
+#include "ssa/Simulator/Driver.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
@@ -209,6 +212,13 @@ static FailureOr<SmallVector<Tensor>> interpret(FunctionOpInterface entry, Array
 
 static FailureOr<SmallVector<Tensor>> runOnGPU(FunctionOpInterface entry, ArrayRef<Tensor> inputs,
                                                CudaProgram &program) {
+  ProgressLine progress(options.progressAfter);
+  ssa::sim::Settings &settings = ssa::sim::driverSettings();
+  settings.numThreads = options.numCores;
+  settings.progress = [&](const std::string &kernel, uint64_t done, uint64_t total) {
+    progress.update(kernel, double(done) / double(total));
+  };
+  llvm::scope_exit forget([&] { settings.progress = nullptr; });
   llvm::Expected<SmallVector<Tensor>> results = program.run(entry.getName(), inputs, entry.getResultTypes());
   if (!results)
     return emitError("device '" + options.device + "': " + llvm::toString(results.takeError()));
@@ -236,8 +246,12 @@ static LogicalResult run(FunctionOpInterface entry, CudaProgram *program, TimeTa
       program ? runOnGPU(entry, *inputs, *program) : interpret(entry, *inputs, times);
   if (failed(results))
     return failure();
-  if (options.time)
+  if (options.time) {
     times.print(llvm::errs());
+    if (const ssa::sim::Statistics &done = ssa::sim::driverStatistics(); done.seconds > 0)
+      llvm::errs() << llvm::format("simulated %.3f million thread instructions, %.1f million a second\n",
+                                   double(done.threadInstructions) / 1e6, double(done.threadInstructions) / 1e6 / done.seconds);
+  }
   if (failed(writeResults(*results)))
     return failure();
   for (unsigned i = 0; print && i < results->size(); ++i)
