@@ -132,6 +132,7 @@ public:
 private:
   std::mutex mutex;
   std::map<std::pair<unsigned, std::string>, Fault> faults;
+  uint64_t numFaults = 0; // repeated ones too
 };
 
 //===----------------------------------------------------------------------===//

@@ -369,6 +369,9 @@ std::string Fault::format() const {
 
 void Launch::add(Fault fault) {
   std::lock_guard<std::mutex> lock(mutex);
+  constexpr uint64_t most = 10000;
+  if (++numFaults >= most)
+    isStopped = true;
   auto [found, isNew] = faults.try_emplace({fault.line, fault.kind}, fault);
   if (isNew) {
     if (faults.size() >= settings.maxFaults)

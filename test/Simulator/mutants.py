@@ -1,0 +1,162 @@
+# RUN: %python %s --sample 24 --least 0.9
+"""Removes or weakens one synchronizing instruction at a time in our own kernels, and counts how many of these mutants the simulator catches.
+
+    mutants.py [--chips sm_90a,sm_100] [--sample N] [--least PART] [--missed] [PATTERN ..]
+
+A mutant is caught by a fault, or by a result with other bits. Not every instruction can be missed: a barrier may stand behind another one
+on every path that the sizes at hand take, and a branch may not be taken at all. Instructions that are not executed are left out (a `trap` in
+their place changes nothing); others that are missed are listed with --missed.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from gpu_patterns import PATTERNS
+from make_gpu_tests import compile_pattern, source_of, tool
+
+# Pattern and size: all families of kernels, with more than one step of every loop where that is cheap.
+CASES = {
+    "window_sink": (1, 5, 260),
+    "attend at 16 x 64, group 4": (1, 5, 700),
+    "moba_select": (1, 130, 400),
+    "nsa_select": (1, 20, 300),
+    "low_rank_select": (1, 20, 200),
+    "hisa_select": (1, 5, 300),
+    "vertical_slash_select": (1, 40, 70),
+    "topk 1000 of long rows": (1, 1, 300),
+    "sort 1000, few numbers": (1, 3, 300),
+    "union 64 and 100": (1, 3, 300),
+    "merge with sinks": (1, 5, 64),
+    "project bf16": (1, 5, 64),
+    "pool mean 64": (1, 5, 200),
+    "route of an indexer, f8": (1, 5, 200),
+}
+SYNC = re.compile(r"\b(bar\.sync|bar\.warp\.sync|barrier\.|cp\.async\.(?:wait|commit|mbarrier)|fence\.proxy|wgmma\.(?:fence|commit|wait)|mbarrier\.(?:arrive|try_wait|init))")
+
+
+def mutate(line):
+    """What may stand in place of a line: nothing, or less."""
+    wait = re.search(r"wait_group(?:\.sync\.aligned)?\s+(\d+)", line)
+    yield "removed", SYNC.sub("\0", line, count=1).split("\0")[0] + line.partition(";")[2]
+    if wait:
+        yield "waits for one group less", line[: wait.start(1)] + str(int(wait[1]) + 1) + line[wait.end(1) :]
+
+
+def simulate(bundle, pattern, folder, inputs, chip, name):
+    """The results, or None and the message."""
+    outs = [folder / f"{name}-{i}.npy" for i in range(len(pattern.results.split()))]
+    command = [tool("ssa-run"), str(bundle), f"--entry={pattern.entry}", "--device=sim", f"--chip={chip}", "--cores=1", "--in", inputs]
+    try:
+        done = subprocess.run(command + ["--out", ",".join(map(str, outs))], capture_output=True, text=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        return None, "no end"
+    if done.returncode:
+        return None, done.stderr
+    results = [np.load(out) for out in outs]
+    for out in outs:
+        out.unlink()
+    return results, ""
+
+
+def same(a, b):
+    return all(x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in zip(a, b))
+
+
+def kernel_at(lines, number):
+    while number and ".entry" not in lines[number]:
+        number -= 1
+    return re.search(r"\.entry (\w+)", lines[number])[1] if number else ""
+
+
+def run_case(name, chip, sample, pool, counts, missed):
+    pattern = next(p for p in PATTERNS if p.name == name)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        good, _, _ = compile_pattern(source_of(pattern), [chip], folder / "b.json")
+        if not good:
+            return
+        arrays = pattern.make(*CASES[name], seed=0)
+        for key, x in arrays.items():
+            np.save(folder / f"{key}.npy", x)
+        inputs = ",".join(str(folder / f"{key}.npy") for key in arrays)
+        bundle = json.loads((folder / "b.json").read_text())
+        right, problem = simulate(folder / "b.json", pattern, folder, inputs, chip, "right")
+        if right is None:
+            sys.exit(f"{name} on {chip} is not right to begin with: {problem}")
+        lines = bundle["targets"][0]["ptx"].split("\n")
+        sites = [i for i, line in enumerate(lines) if SYNC.search(line) and not line.strip().startswith("//")]
+        launched = {launch["kernel"] for plan in bundle["targets"][0]["entries"] for launch in plan["launches"]}
+        mutants = [(i, what, text) for i in sites if kernel_at(lines, i) in launched for what, text in mutate(lines[i])]
+        if sample and len(mutants) > sample:
+            mutants = [mutants[k * len(mutants) // sample] for k in range(sample)]
+
+        def attempt(number, text, label):
+            changed = json.loads(json.dumps(bundle))
+            changed["targets"][0]["ptx"] = "\n".join(lines[:number] + [text] + lines[number + 1 :])
+            path = folder / f"{number}-{label}.json"
+            path.write_text(json.dumps(changed))
+            results, problem = simulate(path, pattern, folder, inputs, chip, f"{number}-{label}")
+            path.unlink()
+            return results, problem
+
+        def judge(mutant):
+            number, what, text = mutant
+            results, problem = attempt(number, text, what.split()[0])
+            if results is None:
+                if "INVALID_PTX" in problem:
+                    sys.exit(f"the mutant of line {number + 1} '{lines[number]}' is no PTX: {text}")
+                kind = re.search(r"^ +\w+: line \d+ '.*': ([\w-]+): ", problem, re.M)
+                return mutant, f"fault: {kind[1]}" if kind else f"fault: {problem[:200]}"
+            if not same(results, right):
+                return mutant, "other bits"
+            trapped, _ = attempt(number, "\ttrap;", "trap")
+            return mutant, "missed" if trapped is None else "not executed"
+
+        for (number, what, _), verdict in pool.map(judge, mutants):
+            kind = SYNC.search(lines[number])[1].rstrip(".") + (" weakened" if what != "removed" else "")
+            counts.setdefault(kind, {}).setdefault(verdict.split(":")[0], []).append(verdict)
+            if verdict == "missed":
+                missed.append(f"{name} on {chip}, {kernel_at(lines, number)}, line {number + 1} '{lines[number].strip()}' {what}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("patterns", nargs="*")
+    parser.add_argument("--chips", default="sm_90a,sm_100")
+    parser.add_argument("--sample", type=int, default=0, help="mutants of each case and chip; all if 0")
+    parser.add_argument("--least", type=float, default=0.0, help="the part that must be caught")
+    parser.add_argument("--missed", action="store_true")
+    options = parser.parse_intermixed_args()
+    counts, missed = {}, []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name in options.patterns or CASES:
+            for chip in options.chips.split(","):
+                run_case(name, chip, options.sample, pool, counts, missed)
+    total = caught = 0
+    for kind, verdicts in sorted(counts.items()):
+        numbers = {verdict: len(found) for verdict, found in verdicts.items()}
+        kinds = sorted(set(sum(verdicts.values(), [])) - set(numbers))
+        relevant = sum(numbers.values()) - numbers.get("not executed", 0)
+        found = relevant - numbers.get("missed", 0)
+        total, caught = total + relevant, caught + found
+        print(f"{kind:32} {found:4} of {relevant:4} caught", numbers, *kinds)
+    print(f"{caught} of {total} mutants that were executed are caught" + (f" ({100 * caught / total:.1f} %)" if total else ""))
+    if options.missed:
+        print("\n".join(missed))
+    sys.exit(caught < options.least * total)
+
+
+if __name__ == "__main__":
+    main()
