@@ -158,7 +158,7 @@ void Warp::checkRegisters(const Instruction &instruction) {
   for (uint32_t i = instruction.reads; i < instruction.touchedEnd; ++i)
     last = std::max(last, touchedAt[unsigned(touched[i]) / 64]);
   for (uint32_t i = instruction.writes; i < instruction.reads; ++i)
-    touchedAt[unsigned(touched[i]) / 64] = last;
+    touchedAt[unsigned(touched[i]) / 64] = std::max(touchedAt[unsigned(touched[i]) / 64], last);
 }
 
 static void checkFence(Warp &warp, const Instruction &instruction, const int32_t *registers, unsigned count, const char *what) {

@@ -18,13 +18,12 @@ import subprocess
 import sys
 import tempfile
 
-import numpy as np
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "test/Support")]
 
 from gpu_patterns import PATTERNS
-from make_gpu_tests import compile_pattern, source_of, tool
+from make_gpu_tests import compile_pattern, source_of
+from simulator import kinds_of_faults, simulate, with_few_blocks
 
 # Pattern and size: all families of kernels, with more than one step of every loop where that is cheap.
 CASES = {
@@ -54,22 +53,6 @@ def mutate(line):
         yield "waits for one group less", line[: wait.start(1)] + str(int(wait[1]) + 1) + line[wait.end(1) :]
 
 
-def simulate(bundle, pattern, folder, inputs, chip, name):
-    """The results, or None and the message."""
-    outs = [folder / f"{name}-{i}.npy" for i in range(len(pattern.results.split()))]
-    command = [tool("ssa-run"), str(bundle), f"--entry={pattern.entry}", "--device=sim", f"--chip={chip}", "--cores=1", "--in", inputs]
-    try:
-        done = subprocess.run(command + ["--out", ",".join(map(str, outs))], capture_output=True, text=True, timeout=60)
-    except subprocess.TimeoutExpired:
-        return None, "no end"
-    if done.returncode:
-        return None, done.stderr
-    results = [np.load(out) for out in outs]
-    for out in outs:
-        out.unlink()
-    return results, ""
-
-
 def same(a, b):
     return all(x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in zip(a, b))
 
@@ -88,11 +71,9 @@ def run_case(name, chip, sample, pool, counts, missed):
         if not good:
             return
         arrays = pattern.make(*CASES[name], seed=0)
-        for key, x in arrays.items():
-            np.save(folder / f"{key}.npy", x)
-        inputs = ",".join(str(folder / f"{key}.npy") for key in arrays)
-        bundle = json.loads((folder / "b.json").read_text())
-        right, problem = simulate(folder / "b.json", pattern, folder, inputs, chip, "right")
+        bundle = with_few_blocks(json.loads((folder / "b.json").read_text()))
+        (folder / "b.json").write_text(json.dumps(bundle))
+        right, problem = simulate(folder / "b.json", pattern, arrays, chip)
         if right is None:
             sys.exit(f"{name} on {chip} is not right to begin with: {problem}")
         lines = bundle["targets"][0]["ptx"].split("\n")
@@ -107,7 +88,7 @@ def run_case(name, chip, sample, pool, counts, missed):
             changed["targets"][0]["ptx"] = "\n".join(lines[:number] + [text] + lines[number + 1 :])
             path = folder / f"{number}-{label}.json"
             path.write_text(json.dumps(changed))
-            results, problem = simulate(path, pattern, folder, inputs, chip, f"{number}-{label}")
+            results, problem = simulate(path, pattern, arrays, chip, timeout=60)
             path.unlink()
             return results, problem
 
@@ -117,8 +98,8 @@ def run_case(name, chip, sample, pool, counts, missed):
             if results is None:
                 if "INVALID_PTX" in problem:
                     sys.exit(f"the mutant of line {number + 1} '{lines[number]}' is no PTX: {text}")
-                kind = re.search(r"^ +\w+: line \d+ '.*': ([\w-]+): ", problem, re.M)
-                return mutant, f"fault: {kind[1]}" if kind else f"fault: {problem[:200]}"
+                kinds = kinds_of_faults(problem)
+                return mutant, f"fault: {kinds[0] if kinds else problem[:200]}"
             if not same(results, right):
                 return mutant, "other bits"
             trapped, _ = attempt(number, "\ttrap;", "trap")

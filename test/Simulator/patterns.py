@@ -9,9 +9,9 @@ size on each chip. Patterns that have no kernels yet are told and left out.
 
 import argparse
 import concurrent.futures
+import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,30 +19,16 @@ import time
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "test/Support")]
 
 from gpu_patterns import PATTERNS
-from make_gpu_tests import compile_pattern, evaluate, source_of, tool
+from make_gpu_tests import compile_pattern, evaluate, source_of
+from simulator import simulate, with_few_blocks
 
 BOUNDS = {"bf16": 2.0**-8, "f16": 2.0**-11, "f32": 2.0**-12}
 FAST = ((1, 37, 67),)
 # Of these, more: lists that are full, several steps of keys, several blocks of queries.
 MORE = {"nsa": (1, 3, 1100), "xattention": (1, 130, 260), "moba": (1, 5, 700), "msa": (1, 5, 1900), "quest": (1, 1, 600)}
-
-
-def simulate(bundle, pattern, arrays, chip):
-    """The results, and what the simulator had to say."""
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        for name, x in arrays.items():
-            np.save(folder / f"{name}.npy", x)
-        outs = [folder / f"out{i}.npy" for i in range(len(pattern.results.split()))]
-        command = [tool("ssa-run"), str(bundle), f"--entry={pattern.entry}", "--device=sim", f"--chip={chip}", "--cores=1"]
-        command += ["--in", ",".join(str(folder / f"{name}.npy") for name in arrays), "--out", ",".join(map(str, outs))]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-        if done.returncode:
-            return None, done.stderr.strip()
-        return [np.load(out) for out in outs], ""
 
 
 def compare(pattern, arrays, results, expected):
@@ -71,7 +57,7 @@ def compare(pattern, arrays, results, expected):
     return ""
 
 
-def run_pattern(pattern, chips, sizes):
+def run_pattern(pattern, chips, sizes, few_blocks):
     """Lines to print, and whether all is right."""
     lines, good, start = [], True, time.time()
     with tempfile.TemporaryDirectory() as folder:
@@ -83,6 +69,8 @@ def run_pattern(pattern, chips, sizes):
             lines.append(f"  {chip}: compiler: {reason}")
         for chip, reason in missing.items():
             lines.append(f"  {chip}: no kernel: {reason}")
+        if compiled and few_blocks:
+            bundle.write_text(json.dumps(with_few_blocks(json.loads(bundle.read_text()))))
         for number, size in enumerate(sizes):
             arrays = pattern.make(*size, seed=number)
             expected = evaluate(source, pattern, arrays)
@@ -101,8 +89,9 @@ def main():
     parser.add_argument("--chips", default="sm_90a,sm_100")
     parser.add_argument("--sizes", help="BxMxN, comma-separated; those of the pattern if left out")
     parser.add_argument("--fast", action="store_true")
+    parser.add_argument("--few-blocks", action="store_true", help="two blocks that take all items")
     parser.add_argument("--examples", action="store_true", help="only those of examples/")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     chosen = [p for p in PATTERNS if not options.patterns or p.name in options.patterns or p.entry in options.patterns]
     if options.examples:
         chosen = [p for p in chosen if p.source.endswith(".mlir")]
@@ -118,7 +107,7 @@ def main():
 
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for lines, good in pool.map(lambda p: run_pattern(p, options.chips.split(","), sizes(p)), chosen):
+        for lines, good in pool.map(lambda p: run_pattern(p, options.chips.split(","), sizes(p), options.few_blocks), chosen):
             failed += not good
             print("\n".join(lines), flush=True)
     print(f"{len(chosen) - failed} of {len(chosen)} patterns are right")
