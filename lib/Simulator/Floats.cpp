@@ -13,15 +13,22 @@ using U32 = uint32_t;
 using U64 = uint64_t;
 } // namespace
 
+/// A sum rounded in a direction; opposite numbers give -0 when rounding down.
+template <Rounding rounding>
+static float addRounded(double a, double b) {
+  float sum = canonical(roundToFloat(addWide(a, b), rounding));
+  return rounding == Rounding::Down && sum == 0 && (std::signbit(a) || std::signbit(b)) ? -0.0f : sum;
+}
+
 /// f32 operations rounded in a direction, by f64 that is exact or next to what it stands for.
 template <Rounding rounding>
 static void addDirected(Tables &tables, const std::string &suffix) {
   auto &rows = tables.rows;
-  rows["add." + suffix + ".f32"] = lanewise([](float a, float b) { return canonical(roundToFloat(addWide(a, b), rounding)); });
-  rows["sub." + suffix + ".f32"] = lanewise([](float a, float b) { return canonical(roundToFloat(addWide(a, -b), rounding)); });
+  rows["add." + suffix + ".f32"] = lanewise([](float a, float b) { return addRounded<rounding>(a, b); });
+  rows["sub." + suffix + ".f32"] = lanewise([](float a, float b) { return addRounded<rounding>(a, -b); });
   rows["mul." + suffix + ".f32"] = lanewise([](float a, float b) { return canonical(roundToFloat(double(a) * double(b), rounding)); });
   rows["fma." + suffix + ".f32"] = lanewise([](float a, float b, float c) {
-    return canonical(roundToFloat(addWide(double(a) * double(b), c), rounding));
+    return addRounded<rounding>(double(a) * double(b), c);
   });
 }
 

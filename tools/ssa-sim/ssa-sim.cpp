@@ -121,17 +121,22 @@ static void append(std::vector<uint8_t> &bytes, T value) {
   bytes.insert(bytes.end(), first, first + sizeof(T));
 }
 
-static void storeElement(std::vector<uint8_t> &bytes, const std::string &type, double value) {
-  if (type == "f32")
-    append(bytes, float(value));
-  else if (type == "f64")
-    append(bytes, value);
-  else if (type == "u8")
-    bytes.push_back(uint8_t(int64_t(value)));
+/// Stores the number that a text starts with; returns what follows it, the text itself if it is no number.
+static const char *storeElement(std::vector<uint8_t> &bytes, const std::string &type, const char *text) {
+  char *end = nullptr;
+  if (type[0] == 'f') {
+    double value = std::strtod(text, &end);
+    type == "f32" ? append(bytes, float(value)) : append(bytes, value);
+    return end;
+  }
+  uint64_t value = std::strtoull(text, &end, 0); // a sign is fine
+  if (type == "u8")
+    bytes.push_back(uint8_t(value));
   else if (type == "i64")
-    append(bytes, int64_t(value));
+    append(bytes, value);
   else
-    append(bytes, uint32_t(int64_t(value)));
+    append(bytes, uint32_t(value));
+  return end;
 }
 
 static int64_t sizeOf(const std::string &type) {
@@ -148,12 +153,8 @@ static std::string addArgument(const std::string &text, Memory &memory, std::map
   if (open == std::string::npos) {
     if (equals == std::string::npos || !sizeOf(name))
       return "'" + text + "' is no argument; see ssa-sim --help";
-    if (name[0] == 'f')
-      storeElement(parameters, name, std::strtod(value.c_str(), nullptr));
-    else if (name == "i64")
-      append(parameters, int64_t(std::strtoll(value.c_str(), nullptr, 0)));
-    else
-      append(parameters, uint32_t(std::strtoll(value.c_str(), nullptr, 0)));
+    if (storeElement(parameters, name, value.c_str()) == value.c_str())
+      return "'" + text + "' has no number";
     return "";
   }
   Array array;
@@ -171,18 +172,15 @@ static std::string addArgument(const std::string &text, Memory &memory, std::map
   std::string initial = value.substr(close + 2);
   std::vector<uint8_t> bytes;
   const char *next = initial.c_str();
-  double number = 0;
   for (int64_t i = 0; i < array.count; ++i) {
-    if (initial == "arange")
-      number = double(i);
-    else if (*next) {
-      char *end = nullptr;
-      number = std::strtod(next, &end);
-      if (end == next)
-        return "'" + initial + "' is no list of numbers";
-      next = end + (*end == ',');
+    if (initial == "arange") {
+      storeElement(bytes, array.type, std::to_string(i).c_str());
+      continue;
     }
-    storeElement(bytes, array.type, number);
+    const char *end = storeElement(bytes, array.type, next);
+    if (end == next)
+      return "'" + initial + "' is no list of numbers";
+    next = *end == ',' ? end + 1 : next; // the last one again and again
   }
   memory.write(array.address, bytes.data(), int64_t(bytes.size()));
   return "";
