@@ -59,18 +59,18 @@ static Form formOf(const Instruction &instruction) {
   return form;
 }
 
-/// Calls the function with the address of every 16 bytes of an operand.
+/// Calls the function with the address of every 16 bytes of an operand, and which element of it that starts with.
 template <class F>
 static void forEachPiece(const Descriptor &descriptor, unsigned firstOuter, unsigned numOuter, const Form &form, bool isTransposed, F function) {
   unsigned bytes = bitsOf(form.type) / 8, perPiece = 16 / bytes;
   if (isTransposed) {
     for (unsigned outer = firstOuter; outer < firstOuter + numOuter; outer += perPiece)
       for (unsigned inner = 0; inner < form.k(); ++inner)
-        function(descriptor.locate(outer, inner, bytes, true));
+        function(descriptor.locate(outer, inner, bytes, true), outer, inner);
   } else {
     for (unsigned outer = firstOuter; outer < firstOuter + numOuter; ++outer)
       for (unsigned inner = 0; inner < form.k(); inner += perPiece)
-        function(descriptor.locate(outer, inner, bytes, false));
+        function(descriptor.locate(outer, inner, bytes, false), outer, inner);
   }
 }
 
@@ -79,7 +79,7 @@ static void startReading(Warp &warp, const Instruction &instruction, const Descr
                          bool isTransposed, char name) {
   Block &block = *warp.block;
   bool isTold = false;
-  forEachPiece(descriptor, first, count, form, isTransposed, [&](uint32_t address) {
+  forEachPiece(descriptor, first, count, form, isTransposed, [&](uint32_t address, unsigned, unsigned) {
     if (address < sharedBase || address + 16 > block.sharedEnd()) {
       if (!isTold)
         warp.fault(instruction, 0, "out-of-bounds",
@@ -120,7 +120,7 @@ static void endReading(Warp &warp, const Descriptor &descriptor, unsigned first,
   Block &block = *warp.block;
   if (!block.checks)
     return;
-  forEachPiece(descriptor, first, count, form, isTransposed, [&](uint32_t address) {
+  forEachPiece(descriptor, first, count, form, isTransposed, [&](uint32_t address, unsigned, unsigned) {
     if (address < sharedBase || address + 16 > block.sharedEnd())
       return;
     for (uint32_t word = (address - sharedBase) / 4, end = word + 4; word < end; ++word)
@@ -227,12 +227,22 @@ static void doWgmma(Warp &warp, const Instruction &instruction) {
   warp.wgmmas.push_back(pending);
 }
 
-static float readShared(const Block &block, uint32_t address, Element type) {
-  uint32_t bits = 0;
-  unsigned bytes = bitsOf(type) / 8;
-  if (address >= sharedBase && address + bytes <= block.sharedEnd())
-    std::memcpy(&bits, block.shared.data() + (address - sharedBase), bytes);
-  return decodeElement(bits, type);
+/// Reads an operand into floats; what lies outside of shared memory is 0. Element (outer, inner) goes to
+/// `values[(outer - first) * outerStep + inner * innerStep]`.
+static void readMatrix(const Block &block, const Descriptor &descriptor, unsigned first, unsigned count, const Form &form, bool isTransposed,
+                       Element type, float *values, unsigned outerStep, unsigned innerStep) {
+  unsigned bytes = bitsOf(type) / 8, perPiece = 16 / bytes, step = isTransposed ? outerStep : innerStep;
+  forEachPiece(descriptor, first, count, form, isTransposed, [&](uint32_t address, unsigned outer, unsigned inner) {
+    uint8_t piece[16] = {};
+    if (address >= sharedBase && address + 16 <= block.sharedEnd())
+      std::memcpy(piece, block.shared.data() + (address - sharedBase), 16);
+    float *to = values + size_t(outer - first) * outerStep + size_t(inner) * innerStep;
+    for (unsigned i = 0; i < perPiece; ++i) {
+      uint32_t bits = 0;
+      std::memcpy(&bits, piece + i * bytes, bytes);
+      to[size_t(i) * step] = decodeElement(bits, type);
+    }
+  });
 }
 
 /// A from registers, laid out as for mma.sync.
@@ -251,7 +261,7 @@ static void compute(Warp &warp, const PendingWgmma &pending) {
   const Instruction &instruction = *pending.instruction;
   Form form = formOf(instruction);
   Block &block = *warp.block;
-  unsigned n = form.n(), k = form.k(), bytes = bitsOf(form.type) / 8, numD = form.numAccumulators();
+  unsigned n = form.n(), k = form.k(), numD = form.numAccumulators();
   const int32_t *registers = warp.kernel->lists.data() + instruction.list;
   static thread_local std::vector<float> a, b, d;
   a.resize(16 * k);
@@ -261,12 +271,8 @@ static void compute(Warp &warp, const PendingWgmma &pending) {
   if (form.flags & Form::RegistersA)
     readFactor(warp, registers + numD, form, a.data());
   else
-    for (unsigned row = 0; row < 16; ++row)
-      for (unsigned step = 0; step < k; ++step)
-        a[row * k + step] = readShared(block, left.locate(warp.index % 4 * 16 + row, step, bytes, form.flags & Form::TransposedA), form.type);
-  for (unsigned step = 0; step < k; ++step)
-    for (unsigned column = 0; column < n; ++column)
-      b[size_t(step) * n + column] = readShared(block, right.locate(column, step, bytes, form.flags & Form::TransposedB), form.otherType);
+    readMatrix(block, left, warp.index % 4 * 16, 16, form, form.flags & Form::TransposedA, form.type, a.data(), k, 1);
+  readMatrix(block, right, 0, n, form, form.flags & Form::TransposedB, form.otherType, b.data(), 1, n);
   if (form.flags & Form::NegatedA)
     for (float &value : a)
       value = -value;
@@ -320,7 +326,7 @@ void Warp::finishWgmmas(const Instruction &, uint32_t beforeGroup) {
         inFlight[unsigned(offset) / 64] = Factor;
     // What is still read stays marked.
     Descriptor b(left.b);
-    forEachPiece(b, 0, form.n(), form, form.flags & Form::TransposedB, [&](uint32_t address) {
+    forEachPiece(b, 0, form.n(), form, form.flags & Form::TransposedB, [&](uint32_t address, unsigned, unsigned) {
       for (uint32_t word = (address - sharedBase) / 4, end = word + 4; address >= sharedBase && address + 16 <= block->sharedEnd() && word < end; ++word)
         block->readClocks[size_t(word) * block->numWarps + index] = UINT32_MAX;
     });

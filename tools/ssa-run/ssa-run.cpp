@@ -249,7 +249,7 @@ static LogicalResult run(FunctionOpInterface entry, CudaProgram *program, TimeTa
   if (options.time) {
     times.print(llvm::errs());
     if (const ssa::sim::Statistics &done = ssa::sim::driverStatistics(); done.seconds > 0)
-      llvm::errs() << llvm::format("simulated %.3f million thread instructions, %.1f million a second\n",
+      llvm::errs() << llvm::format("simulated %.3f million thread instructions, %.1f million a second of a core\n",
                                    double(done.threadInstructions) / 1e6, double(done.threadInstructions) / 1e6 / done.seconds);
   }
   if (failed(writeResults(*results)))

@@ -249,7 +249,7 @@ static int run(CommandLine &line, const Module &module) {
     printArray(name, found->second, memory);
   }
   if (line.wantsStatistics)
-    std::printf("%llu blocks, %llu warp instructions, %llu thread instructions, %.3f s, %.1f million thread instructions a second\n",
+    std::printf("%llu blocks, %llu warp instructions, %llu thread instructions, %.3f s, %.1f million thread instructions a second of a core\n",
                 (unsigned long long)statistics.blocks, (unsigned long long)statistics.warpInstructions,
                 (unsigned long long)statistics.threadInstructions, statistics.seconds,
                 double(statistics.threadInstructions) / 1e6 / (statistics.seconds > 0 ? statistics.seconds : 1));

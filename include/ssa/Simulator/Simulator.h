@@ -113,7 +113,7 @@ struct Settings {
 
 struct Statistics {
   uint64_t threadInstructions = 0, warpInstructions = 0, blocks = 0;
-  double seconds = 0;
+  double seconds = 0; // of processor time, all cores together
 };
 
 /// Runs a kernel. What could not be started is a fault too (kind "launch").
