@@ -27,8 +27,10 @@ usage: ssa-sim FILE.ptx [--kernel=NAME] [--grid=X[,Y[,Z]]] [--block=X[,Y[,Z]]] [
                       NAME=TYPE[COUNT]                 device memory that nothing has written
                       NAME=TYPE[COUNT]:arange          0, 1, 2, ..
                       NAME=TYPE[COUNT]:1,2,3           these numbers, the last one repeated
-                    TYPE is u8, i32, u32, i64, f32 or f64
+                      NAME=TYPE[COUNT]:@FILE           the bytes of a file
+                    TYPE is u8, u16, i32, u32, i64, f32 or f64
   --print=NAME      print the memory of that name afterwards
+  --save=NAME=FILE  write its bytes to a file
   --list            print the kernels of the module and end
   --no-checks       execute only
   --threads=N       the most cores to use
@@ -53,7 +55,7 @@ struct Array {
 
 struct CommandLine {
   std::string file, kernel;
-  std::vector<std::string> arguments, prints;
+  std::vector<std::string> arguments, prints, saves;
   LaunchConfig config;
   Settings settings;
   bool isList = false, hasBlock = false, wantsStatistics = false;
@@ -91,6 +93,8 @@ std::string CommandLine::parse(int argc, char **argv) {
       arguments.push_back(value);
     else if (name == "print")
       prints.push_back(value);
+    else if (name == "save")
+      saves.push_back(value);
     else if (name == "threads")
       settings.numThreads = unsigned(std::strtoul(value.c_str(), nullptr, 10));
     else if (name == "limit")
@@ -132,6 +136,8 @@ static const char *storeElement(std::vector<uint8_t> &bytes, const std::string &
   uint64_t value = std::strtoull(text, &end, 0); // a sign is fine
   if (type == "u8")
     bytes.push_back(uint8_t(value));
+  else if (type == "u16")
+    append(bytes, uint16_t(value));
   else if (type == "i64")
     append(bytes, value);
   else
@@ -140,7 +146,7 @@ static const char *storeElement(std::vector<uint8_t> &bytes, const std::string &
 }
 
 static int64_t sizeOf(const std::string &type) {
-  static const std::map<std::string, int64_t> sizes = {{"u8", 1}, {"i32", 4}, {"u32", 4}, {"i64", 8}, {"f32", 4}, {"f64", 8}};
+  static const std::map<std::string, int64_t> sizes = {{"u8", 1}, {"u16", 2}, {"i32", 4}, {"u32", 4}, {"i64", 8}, {"f32", 4}, {"f64", 8}};
   auto found = sizes.find(type);
   return found == sizes.end() ? 0 : found->second;
 }
@@ -171,8 +177,14 @@ static std::string addArgument(const std::string &text, Memory &memory, std::map
     return "";
   std::string initial = value.substr(close + 2);
   std::vector<uint8_t> bytes;
+  if (initial[0] == '@') {
+    std::ifstream file(initial.substr(1), std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(file), {});
+    if (int64_t(bytes.size()) != array.size * array.count)
+      return "'" + initial.substr(1) + "' must have " + std::to_string(array.size * array.count) + " bytes, but has " + std::to_string(bytes.size());
+  }
   const char *next = initial.c_str();
-  for (int64_t i = 0; i < array.count; ++i) {
+  for (int64_t i = 0; initial[0] != '@' && i < array.count; ++i) {
     if (initial == "arange") {
       storeElement(bytes, array.type, std::to_string(i).c_str());
       continue;
@@ -206,6 +218,8 @@ static void printArray(const std::string &name, const Array &array, const Memory
       std::cout << " " << as(double());
     else if (array.type == "u8")
       std::cout << " " << unsigned(*at);
+    else if (array.type == "u16")
+      std::cout << " " << as(uint16_t());
     else if (array.type == "i64")
       std::cout << " " << as(int64_t());
     else if (array.type == "i32")
@@ -247,6 +261,17 @@ static int run(CommandLine &line, const Module &module) {
     if (found == arrays.end())
       return fail("there is no argument '" + name + "' to print");
     printArray(name, found->second, memory);
+  }
+  for (const std::string &save : line.saves) {
+    size_t equals = save.find('=');
+    auto found = arrays.find(save.substr(0, equals));
+    if (equals == std::string::npos || found == arrays.end())
+      return fail("--save=" + save + " names no argument");
+    std::vector<char> bytes(found->second.size * found->second.count);
+    memory.read(found->second.address, bytes.data(), int64_t(bytes.size()));
+    std::ofstream file(save.substr(equals + 1), std::ios::binary);
+    if (!file.write(bytes.data(), std::streamsize(bytes.size())))
+      return fail("cannot write '" + save.substr(equals + 1) + "'");
   }
   if (line.wantsStatistics)
     std::printf("%llu blocks, %llu warp instructions, %llu thread instructions, %.3f s, %.1f million thread instructions a second of a core\n",

@@ -1,0 +1,35 @@
+# RUN: %python %s
+"""A kernel that another compiler made: Inputs/gemm.cu, compiled by nvcc, against NumPy. It is a simulator of PTX, not of what we emit."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+SIM = os.path.join(os.environ.get("SSA_BIN", HERE.parents[1] / "build/bin"), "ssa-sim")
+
+
+def to_bf16(x):
+    return (x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
+
+def check(m, n, k):
+    rng = np.random.default_rng(m)
+    a, b = rng.integers(-8, 9, (m, k)), rng.integers(-8, 9, (n, k))
+    with tempfile.TemporaryDirectory() as folder:
+        to_bf16(a).tofile(f"{folder}/a")
+        to_bf16(b).tofile(f"{folder}/b")
+        command = [SIM, str(HERE / "Inputs/gemm.ptx"), f"--grid={-(-n // 64)},{-(-m // 64)}", "--block=128", f"--arg=c=f32[{m * n}]"]
+        command += [f"--arg=a=u16[{m * k}]:@{folder}/a", f"--arg=b=u16[{n * k}]:@{folder}/b", f"--arg=i32={m}", f"--arg=i32={n}", f"--arg=i32={k}", f"--save=c={folder}/c"]
+        subprocess.run(command, check=True)
+        got = np.fromfile(f"{folder}/c", np.float32).reshape(m, n)
+    if not np.array_equal(got, a @ b.T):
+        sys.exit(f"{m} x {n} x {k} is wrong")
+
+
+for size in ((64, 64, 32), (70, 50, 40), (5, 130, 33), (1, 1, 1)):
+    check(*size)
