@@ -41,8 +41,8 @@ static std::string describeStranger(const Memory::Contents &memory, uint64_t add
   if (above != memory.allocations.begin()) {
     const Allocation &below = *std::prev(above)->second;
     if (address < below.address + below.bytes)
-      return "the last of " + std::to_string(bytes) + " bytes from offset " + std::to_string(address - below.address) + " are behind the end of " +
-             describe(below);
+      return "the last of " + std::to_string(bytes) + " bytes from offset " + std::to_string(address - below.address) +
+             " are behind the end of " + describe(below);
     if (address - below.address - below.bytes < 1 << 24)
       return std::to_string(address - below.address - below.bytes) + " bytes behind the end of " + describe(below);
   }
@@ -70,21 +70,25 @@ uint8_t *Warp::locate(const Instruction &instruction, Space space, unsigned lane
     uint64_t offset = address - sharedBase;
     if (address < sharedBase || offset + bytes > block->shared.size()) {
       fault(instruction, lane, "out-of-bounds",
-            "shared memory at " + hex(address) + ", but the block has " + std::to_string(block->shared.size()) + " bytes from " + hex(sharedBase));
+            "shared memory at " + hex(address) + ", but the block has " + std::to_string(block->shared.size()) +
+                " bytes from " + hex(sharedBase));
       return nullptr;
     }
     return block->shared.data() + offset;
   }
   if (space == Space::Local) {
     if (address + bytes > uint64_t(kernel->localBytes)) {
-      fault(instruction, lane, "out-of-bounds", "local memory at " + hex(address) + ", but there are " + std::to_string(kernel->localBytes) + " bytes");
+      fault(instruction, lane, "out-of-bounds",
+            "local memory at " + hex(address) + ", but there are " + std::to_string(kernel->localBytes) + " bytes");
       return nullptr;
     }
     return block->local.data() + size_t(kernel->localBytes) * threadOf(lane) + address;
   }
-  const std::vector<uint8_t> &bytesOf = space == Space::Param ? block->launch.config.parameters : block->launch.module.constantMemory;
+  const std::vector<uint8_t> &bytesOf =
+      space == Space::Param ? block->launch.config.parameters : block->launch.module.constantMemory;
   if (address + bytes > bytesOf.size()) {
-    fault(instruction, lane, "out-of-bounds", std::string(space == Space::Param ? "parameters" : "constants") + " at " + hex(address));
+    fault(instruction, lane, "out-of-bounds",
+          std::string(space == Space::Param ? "parameters" : "constants") + " at " + hex(address));
     return nullptr;
   }
   return const_cast<uint8_t *>(bytesOf.data()) + address;
@@ -117,8 +121,8 @@ struct Place {
 } // namespace
 
 /// Finds the memory of an access of a lane and records it.
-static Place access(Warp &warp, const Instruction &instruction, unsigned lane, uint64_t address, unsigned bytes, bool isWrite,
-                    bool isAtomic = false) {
+static Place access(Warp &warp, const Instruction &instruction, unsigned lane, uint64_t address, unsigned bytes,
+                    bool isWrite, bool isAtomic = false) {
   Place place;
   place.space = resolve(instruction.space, address);
   place.address = address;
@@ -130,7 +134,8 @@ static Place access(Warp &warp, const Instruction &instruction, unsigned lane, u
     place.undefined = block.noteShared(warp, instruction, lane, uint32_t(address), bytes, isWrite, isAtomic);
   else if (place.space == Space::Global) {
     Allocation &allocation = *block.lastAllocation;
-    place.undefined = block.noteGlobal(warp, instruction, lane, allocation, address - allocation.address, bytes, isWrite, isAtomic);
+    place.undefined =
+        block.noteGlobal(warp, instruction, lane, allocation, address - allocation.address, bytes, isWrite, isAtomic);
   }
   return place;
 }
@@ -193,17 +198,46 @@ static void store(Warp &warp, const Instruction &instruction) {
 }
 
 static Space takeSpace(Decoder &decoder) {
-  static const Space spaces[] = {Space::Global, Space::Shared, Space::Shared, Space::Local, Space::Param, Space::Param, Space::Const};
+  static const Space spaces[] = {Space::Global, Space::Shared, Space::Shared, Space::Local,
+                                 Space::Param,  Space::Param,  Space::Const};
   int number = decoder.takeOneOf({"global", "shared", "shared::cta", "local", "param", "param::entry", "const"});
   return number < 0 ? Space::Generic : spaces[number];
 }
 
 /// Hints and orders that change nothing here: one thread's accesses happen in order.
 static void takeHints(Decoder &decoder) {
-  for (std::string_view hint : {"weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "cta", "cluster", "gpu", "sys", "nc", "ca", "cg",
-                                "cs", "lu", "cv", "wb", "wt", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last",
-                                "L1::no_allocate", "L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::cache_hint", "L2::64B",
-                                "L2::128B", "L2::256B", "unified"})
+  for (std::string_view hint : {"weak",
+                                "relaxed",
+                                "acquire",
+                                "release",
+                                "acq_rel",
+                                "volatile",
+                                "mmio",
+                                "cta",
+                                "cluster",
+                                "gpu",
+                                "sys",
+                                "nc",
+                                "ca",
+                                "cg",
+                                "cs",
+                                "lu",
+                                "cv",
+                                "wb",
+                                "wt",
+                                "L1::evict_normal",
+                                "L1::evict_unchanged",
+                                "L1::evict_first",
+                                "L1::evict_last",
+                                "L1::no_allocate",
+                                "L2::evict_last",
+                                "L2::evict_normal",
+                                "L2::evict_first",
+                                "L2::cache_hint",
+                                "L2::64B",
+                                "L2::128B",
+                                "L2::256B",
+                                "unified"})
     decoder.take(hint);
 }
 
@@ -224,7 +258,8 @@ static bool decodeAccess(Decoder &decoder, std::string_view &type) {
 }
 
 static bool checkCount(Decoder &decoder, unsigned count) {
-  return count == decoder.instruction.count || decoder.fail("expected " + std::to_string(decoder.instruction.count) + " registers, but got " + std::to_string(count));
+  return count == decoder.instruction.count || decoder.fail("expected " + std::to_string(decoder.instruction.count) +
+                                                            " registers, but got " + std::to_string(count));
 }
 
 static bool decodeLoad(Decoder &decoder) {
@@ -233,9 +268,11 @@ static bool decodeLoad(Decoder &decoder) {
     return false;
   Instruction &instruction = decoder.instruction;
   unsigned count = 0;
-  if (!decoder.address(1, instruction.space, 1) || !decoder.vector(decoder.operand(0), Class::None, true, count) || !checkCount(decoder, count))
+  if (!decoder.address(1, instruction.space, 1) || !decoder.vector(decoder.operand(0), Class::None, true, count) ||
+      !checkCount(decoder, count))
     return false;
-  const Operand &first = decoder.operand(0).kind == Operand::Vector ? decoder.operand(0).elements[0] : decoder.operand(0);
+  const Operand &first =
+      decoder.operand(0).kind == Operand::Vector ? decoder.operand(0).elements[0] : decoder.operand(0);
   Class kind = Class::None;
   for (const Operand &element : decoder.operand(0).elements)
     if (kind == Class::None && element.kind == Operand::Name)
@@ -248,7 +285,9 @@ static bool decodeLoad(Decoder &decoder) {
     for (const Operand &element : decoder.operand(0).elements)
       if (element.kind == Operand::Sink) { // a sink of the right width
         Class wide = Class::Double;
-        if (!decoder.destination(element, wide, decoder.kernel.lists[instruction.list + (&element - decoder.operand(0).elements.data())]))
+        if (!decoder.destination(
+                element, wide,
+                decoder.kernel.lists[instruction.list + (&element - decoder.operand(0).elements.data())]))
           return false;
       }
   instruction.flags |= (type[0] == 's' ? SignExtends : 0) | registerSize(kind) << RegisterShift;
@@ -344,7 +383,8 @@ static bool decodeAtomic(Decoder &decoder, bool hasResult) {
     addBitAtomics<uint32_t>(result, "b32");
     addBitAtomics<uint64_t>(result, "b64");
     result["inc.u32"] = atomicHandler<uint32_t>([](uint32_t a, uint32_t b, uint32_t) { return a >= b ? 0 : a + 1; });
-    result["dec.u32"] = atomicHandler<uint32_t>([](uint32_t a, uint32_t b, uint32_t) { return a == 0 || a > b ? b : a - 1; });
+    result["dec.u32"] =
+        atomicHandler<uint32_t>([](uint32_t a, uint32_t b, uint32_t) { return a == 0 || a > b ? b : a - 1; });
     result["add.f32"] = atomicHandler<float>([](float a, float b, float) { return canonical(a + b); });
     result["add.f64"] = atomicHandler<double>([](double a, double b, double) { return canonical(a + b); });
     return result;
@@ -361,7 +401,8 @@ static bool decodeAtomic(Decoder &decoder, bool hasResult) {
   Class kind = classOfType(decoder.parts[1]);
   unsigned operands = decoder.parts[0] == "cas" ? 2 : 1;
   instruction.run = found->second;
-  if (!decoder.expectOperands(hasResult + 1 + operands, hasResult + 1 + operands) || !decoder.address(hasResult, instruction.space, 1))
+  if (!decoder.expectOperands(hasResult + 1 + operands, hasResult + 1 + operands) ||
+      !decoder.address(hasResult, instruction.space, 1))
     return false;
   for (unsigned i = 0; i < operands; ++i)
     if (!decoder.source(hasResult + 1 + i, kind, 2 + i))

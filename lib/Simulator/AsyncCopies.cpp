@@ -18,58 +18,64 @@ static uint32_t toShared(uint64_t address) {
 /// Flags: 1 the fourth operand is a predicate that says "ignore the source".
 enum CopyFlags : uint32_t { IgnoresSource = 1, SourceIsNegated = 2 };
 
+/// How many bytes a lane copies; the rest of the destination is filled with zeros. Operand 2 is the number, or a
+/// predicate that says to ignore the source.
+static uint32_t sourceBytesOf(const Warp &warp, const Instruction &instruction, unsigned lane) {
+  uint32_t bytes = instruction.count;
+  if (instruction.operands[2] == noRegister)
+    return bytes;
+  if (!(instruction.flags & IgnoresSource))
+    return warp.source<uint32_t>(instruction.operands[2])[lane];
+  bool isSet = warp.predicate(instruction.operands[2]) >> lane & 1;
+  return isSet != bool(instruction.flags & SourceIsNegated) ? 0 : bytes;
+}
+
+/// Reads the source of a copy; false after a fault.
+static bool readSource(Warp &warp, const Instruction &instruction, unsigned lane, uint32_t sourceBytes,
+                       AsyncCopy &copy) {
+  Block &block = *warp.block;
+  uint64_t from = warp.source<uint64_t>(instruction.operands[1])[lane] + uint64_t(int64_t(int32_t(instruction.extra)));
+  if (from & (instruction.count - 1)) {
+    warp.fault(instruction, lane, "misaligned",
+               "copies " + std::to_string(instruction.count) + " bytes from " + hex(from));
+    return false;
+  }
+  for (uint32_t byte : {0u, sourceBytes - 1}) // the first and the last one: sizes need not be powers of two
+    if (!warp.locate(instruction, Space::Global, lane, from + byte, 1))
+      return false;
+  Allocation &allocation = *block.lastAllocation;
+  uint64_t offset = from - allocation.address;
+  copy.undefined = block.noteGlobal(warp, instruction, lane, allocation, offset, sourceBytes, false);
+  std::memcpy(copy.data, allocation.data.get() + offset, sourceBytes);
+  return true;
+}
+
 /// Operands: to, from, source bytes or predicate; `count` bytes. The displacement of `from` is in `extra`.
 static void copyAsync(Warp &warp, const Instruction &instruction) {
   Block &block = *warp.block;
-  unsigned bytes = instruction.count;
+  uint32_t bytes = instruction.count;
   forEachLane(warp.active, [&](unsigned lane) {
     uint32_t to = toShared(warp.addressOf(instruction, lane, 0));
-    uint64_t from = warp.source<uint64_t>(instruction.operands[1])[lane] + uint64_t(int64_t(int32_t(instruction.extra)));
-    uint32_t sourceBytes = bytes;
-    if (instruction.operands[2] != noRegister) {
-      if (instruction.flags & IgnoresSource) {
-        bool ignored = warp.predicate(instruction.operands[2]) >> lane & 1;
-        sourceBytes = ignored != bool(instruction.flags & SourceIsNegated) ? 0 : bytes;
-      } else
-        sourceBytes = warp.source<uint32_t>(instruction.operands[2])[lane];
-    }
+    uint32_t sourceBytes = sourceBytesOf(warp, instruction, lane);
     if (sourceBytes > bytes) {
-      warp.fault(instruction, lane, "async", "copies " + std::to_string(sourceBytes) + " bytes into " + std::to_string(bytes));
+      warp.fault(instruction, lane, "async",
+                 "copies " + std::to_string(sourceBytes) + " bytes into " + std::to_string(bytes));
       sourceBytes = bytes;
     }
-    if (!warp.locate(instruction, Space::Shared, lane, to, bytes))
-      return;
     AsyncCopy copy = {};
     copy.to = to;
     copy.bytes = uint8_t(bytes);
     copy.group = warp.copyGroup[lane];
     copy.number = block.copyNumber++;
-    if (sourceBytes) {
-      if (from & (bytes - 1)) {
-        warp.fault(instruction, lane, "misaligned", "copies " + std::to_string(bytes) + " bytes from " + hex(from));
-        return;
-      }
-      Allocation *allocation = block.lastAllocation;
-      const uint8_t *data = nullptr;
-      if (allocation && from - allocation->address < allocation->bytes && from - allocation->address + sourceBytes <= allocation->bytes)
-        data = allocation->data.get() + (from - allocation->address);
-      else
-        data = warp.locate(instruction, Space::Global, lane, from & ~uint64_t(0), 1) ? warp.locate(instruction, Space::Global, lane, from, sourceBytes == bytes ? bytes : 1) : nullptr;
-      if (!data)
-        return;
-      if (from - block.lastAllocation->address + sourceBytes > block.lastAllocation->bytes) {
-        warp.fault(instruction, lane, "out-of-bounds", "copies from behind the end of " + block.lastAllocation->name);
-        return;
-      }
-      copy.undefined = block.noteGlobal(warp, instruction, lane, *block.lastAllocation, from - block.lastAllocation->address, sourceBytes, false);
-      std::memcpy(copy.data, data, sourceBytes);
-    }
+    if (!warp.locate(instruction, Space::Shared, lane, to, bytes) ||
+        (sourceBytes && !readSource(warp, instruction, lane, sourceBytes, copy)))
+      return;
     block.noteShared(warp, instruction, lane, to, bytes, true);
-    if (block.checks)
-      for (uint32_t word = (to - sharedBase) / 4; word < (to - sharedBase + bytes) / 4; ++word) {
-        block.cells[word].flags = (block.cells[word].flags | SharedCell::Pending) & ~SharedCell::Defined;
-        block.cells[word].clock = UINT32_MAX;
-      }
+    for (uint32_t word = (to - sharedBase) / 4; block.checks && word < (to - sharedBase + bytes) / 4; ++word) {
+      SharedCell &cell = block.cells[word];
+      cell.flags = (cell.flags | SharedCell::Pending) & ~SharedCell::Defined;
+      cell.clock = UINT32_MAX;
+    }
     warp.copies[lane].push_back(copy);
   });
 }
@@ -114,7 +120,8 @@ static void arriveAfterCopies(Warp &warp, const Instruction &instruction) {
     uint32_t at = toShared(warp.addressOf(instruction, lane, 0));
     auto found = block.mbarriers.find(at);
     if (found == block.mbarriers.end()) {
-      warp.fault(instruction, lane, "mbarrier", "there is no mbarrier at " + block.nameShared(at) + ": it was not initialized");
+      warp.fault(instruction, lane, "mbarrier",
+                 "there is no mbarrier at " + block.nameShared(at) + ": it was not initialized");
       return;
     }
     if (!(instruction.flags & 1))
@@ -125,35 +132,25 @@ static void arriveAfterCopies(Warp &warp, const Instruction &instruction) {
 
 /// Completes the oldest thing that is under way; false if there is none.
 bool Block::landSomething() {
-  if (arrivals.empty() && bulkCopies.empty())
+  if (arrivals.empty())
     return false;
-  if (!arrivals.empty()) {
-    // The arrivals of a warp's instruction together: which of its lanes is first shows nothing.
-    AsyncArrival first = arrivals.front();
-    while (!arrivals.empty() && arrivals.front().barrier == first.barrier && arrivals.front().line == first.line &&
-           arrivals.front().thread / numLanes == first.thread / numLanes) {
-      AsyncArrival arrival = arrivals.front();
-      arrivals.pop_front();
-      Warp &warp = warps[arrival.thread / numLanes];
-      unsigned lane = arrival.thread % numLanes;
-      warp.landCopies(lane, arrival.number, 0);
-      auto found = mbarriers.find(arrival.barrier);
-      if (found == mbarriers.end())
-        continue;
-      if (found->second.pending <= 0) {
-        Instruction at;
-        at.line = arrival.line;
-        warp.fault(at, lane, "mbarrier", "an arrival at the mbarrier at " + nameShared(arrival.barrier) + ", which waits for none");
-        continue;
-      }
-      warp.releaseTo(found->second.arriving, 1u << lane);
-      --found->second.pending;
-      completePhase(found->second);
-    }
-    ++events;
-    return true;
+  // The arrivals of a warp's instruction together: which of its lanes is first shows nothing.
+  AsyncArrival first = arrivals.front();
+  while (!arrivals.empty() && arrivals.front().barrier == first.barrier && arrivals.front().line == first.line &&
+         arrivals.front().thread / numLanes == first.thread / numLanes) {
+    AsyncArrival arrival = arrivals.front();
+    arrivals.pop_front();
+    Warp &warp = warps[arrival.thread / numLanes];
+    unsigned lane = arrival.thread % numLanes;
+    warp.landCopies(lane, arrival.number, 0);
+    auto found = mbarriers.find(arrival.barrier);
+    if (found == mbarriers.end())
+      continue;
+    warp.releaseTo(found->second.arriving, 1u << lane);
+    --found->second.pending;
+    completePhase(found->second);
   }
-  bulkCopies.pop_front();
+  ++events;
   return true;
 }
 

@@ -41,11 +41,13 @@ static void arriveAtBarrier(Warp &warp, const Instruction &instruction) {
   if (id >= 16)
     return fail("barriers have numbers 0 to 15, but this is " + std::to_string(id));
   if (count % numLanes || count > (block.numThreads + 31) / 32 * 32)
-    fail("the number of threads must be a multiple of 32 and at most that of the block, but is " + std::to_string(count));
+    fail("the number of threads must be a multiple of 32 and at most that of the block, but is " +
+         std::to_string(count));
   NamedBarrier &barrier = block.barriers[id];
   if (barrier.arrived && barrier.expected != count)
-    fail("barrier " + std::to_string(id) + " is waited for by " + std::to_string(barrier.expected ? barrier.expected : block.numThreads) +
-         " threads at line " + std::to_string(barrier.line) + ", but by " + std::to_string(count ? count : block.numThreads) + " here");
+    fail("barrier " + std::to_string(id) + " is waited for by " +
+         std::to_string(barrier.expected ? barrier.expected : block.numThreads) + " threads at line " +
+         std::to_string(barrier.line) + ", but by " + std::to_string(count ? count : block.numThreads) + " here");
   if (!barrier.arrived) {
     barrier.expected = count;
     barrier.line = instruction.line;
@@ -74,7 +76,8 @@ static bool decodeBarrier(Decoder &decoder) {
   if (decoder.take("warp")) {
     instruction.run = syncWarp;
     instruction.maskOperand = 1;
-    return decoder.take("sync") && decoder.expectNoParts() && decoder.expectOperands(1, 1) && decoder.source(0, Class::Word, 1);
+    return decoder.take("sync") && decoder.expectNoParts() && decoder.expectOperands(1, 1) &&
+           decoder.source(0, Class::Word, 1);
   }
   decoder.take("cta");
   decoder.take("aligned");
@@ -110,7 +113,8 @@ static Mbarrier *findBarrier(Warp &warp, const Instruction &instruction, unsigne
   auto found = warp.block->mbarriers.find(address);
   if (found != warp.block->mbarriers.end())
     return &found->second;
-  warp.fault(instruction, lane, "mbarrier", "there is no mbarrier at " + warp.block->nameShared(address) + ": it was not initialized");
+  warp.fault(instruction, lane, "mbarrier",
+             "there is no mbarrier at " + warp.block->nameShared(address) + ": it was not initialized");
   return nullptr;
 }
 
@@ -130,10 +134,12 @@ static void initBarrier(Warp &warp, const Instruction &instruction) {
       return;
     uint32_t at = sharedOffset(warp, instruction, lane, 0);
     if (block.mbarriers.count(at))
-      warp.fault(instruction, lane, "mbarrier", "the mbarrier at " + block.nameShared(at) + " is initialized already, at line " +
-                                                    std::to_string(block.mbarriers[at].line));
+      warp.fault(instruction, lane, "mbarrier",
+                 "the mbarrier at " + block.nameShared(at) + " is initialized already, at line " +
+                     std::to_string(block.mbarriers[at].line));
     if (!counts[lane] || counts[lane] >= 1u << 20)
-      warp.fault(instruction, lane, "mbarrier", "the number of arrivals must be 1 to 1048575, but is " + std::to_string(counts[lane]));
+      warp.fault(instruction, lane, "mbarrier",
+                 "the number of arrivals must be 1 to 1048575, but is " + std::to_string(counts[lane]));
     block.noteShared(warp, instruction, lane, at, 8, true);
     Mbarrier barrier;
     barrier.expected = counts[lane];
@@ -163,8 +169,9 @@ static void invalidateBarrier(Warp &warp, const Instruction &instruction) {
 static void checkInitialized(Warp &warp, const Instruction &instruction, unsigned lane, uint32_t at) {
   const SharedCell &cell = warp.block->cells[(at - sharedBase) / 4];
   if (warp.block->checks && !warp.knows(lane, cell.thread, cell.clock))
-    warp.fault(instruction, lane, "race", "the initialization of the mbarrier at " + warp.block->nameShared(at) + " by thread " +
-                                              std::to_string(cell.thread) + " is not ordered before this");
+    warp.fault(instruction, lane, "race",
+               "the initialization of the mbarrier at " + warp.block->nameShared(at) + " by thread " +
+                   std::to_string(cell.thread) + " is not ordered before this");
 }
 
 /// Flags of arrivals: how many bytes are expected comes first or alone, or follow.
@@ -189,8 +196,9 @@ static void arrive(Warp &warp, const Instruction &instruction) {
       return;
     if (!count || count > barrier->pending) {
       warp.fault(instruction, lane, "mbarrier",
-                 std::to_string(count) + " arrivals at the mbarrier at " + block.nameShared(at) + ", which only waits for " +
-                     std::to_string(barrier->pending) + " of " + std::to_string(barrier->expected));
+                 std::to_string(count) + " arrivals at the mbarrier at " + block.nameShared(at) +
+                     ", which only waits for " + std::to_string(barrier->pending) + " of " +
+                     std::to_string(barrier->expected));
       return;
     }
     warp.releaseTo(barrier->arriving, 1u << lane);
@@ -232,7 +240,7 @@ static void waitForPhase(Warp &warp, const Instruction &instruction) {
       warp.waitFor = Split::Mbarrier;
       return;
     }
-    warp.mustYield = true;
+    warp.mustYield = warp.isIdle = true;
   } else
     ++block.events;
   warp.setPredicate(instruction.operands[0], done);
@@ -266,7 +274,8 @@ static bool decodeMbarrier(Decoder &decoder) {
   switch (kind) {
   case 0:
     instruction.run = initBarrier;
-    return decoder.expectNoParts() && decoder.expectOperands(2, 2) && decoder.address(0, Space::Shared, 0) && decoder.source(1, Class::Word, 1);
+    return decoder.expectNoParts() && decoder.expectOperands(2, 2) && decoder.address(0, Space::Shared, 0) &&
+           decoder.source(1, Class::Word, 1);
   case 1:
     instruction.run = invalidateBarrier;
     return decoder.expectNoParts() && decoder.expectOperands(1, 1) && decoder.address(0, Space::Shared, 0);
@@ -283,7 +292,8 @@ static bool decodeMbarrier(Decoder &decoder) {
   case 5:
     instruction.run = arrive;
     instruction.flags = ExpectsBytes | OnlyExpects;
-    return decoder.expectNoParts() && decoder.expectOperands(2, 2) && decoder.address(0, Space::Shared, 1) && decoder.source(1, Class::Word, 2);
+    return decoder.expectNoParts() && decoder.expectOperands(2, 2) && decoder.address(0, Space::Shared, 1) &&
+           decoder.source(1, Class::Word, 2);
   }
   return false;
 }
@@ -298,8 +308,8 @@ static void fenceMemory(Warp &, const Instruction &) {}
 static bool decodeFence(Decoder &decoder) {
   bool isProxy = decoder.take("proxy") && decoder.take("async");
   decoder.instruction.run = isProxy ? fenceProxy : fenceMemory;
-  for (std::string_view part : {"shared::cta", "shared::cluster", "global", "acq_rel", "sc", "release", "acquire", "cta", "cluster", "gpu", "sys",
-                                "mbarrier_init", "gl"})
+  for (std::string_view part : {"shared::cta", "shared::cluster", "global", "acq_rel", "sc", "release", "acquire",
+                                "cta", "cluster", "gpu", "sys", "mbarrier_init", "gl"})
     decoder.take(part);
   return decoder.expectNoParts() && decoder.expectOperands(0, 0);
 }
@@ -327,21 +337,26 @@ std::string Block::describeWaits() const {
     if (warp.status == Warp::AtBarrier) {
       const NamedBarrier &barrier = barriers[warp.barrierId];
       add("for barrier " + std::to_string(warp.barrierId) + " (line " + std::to_string(barrier.line) + "), where " +
-              std::to_string(barrier.arrived) + " of " + std::to_string(barrier.expected ? barrier.expected : numThreads) + " threads are",
+              std::to_string(barrier.arrived) + " of " +
+              std::to_string(barrier.expected ? barrier.expected : numThreads) + " threads are",
           warp.index);
       continue;
     }
+    if (warp.status == Warp::Running)
+      add("in a loop (line " + std::to_string(kernel.code[warp.pc].line) + ")", warp.index);
     for (const Split &split : warp.others) {
       std::string line = " (line " + std::to_string(kernel.code[split.pc].line) + ")";
       if (split.state == Split::Mbarrier) {
         auto found = mbarriers.find(split.barrier);
         std::string state = "which is gone";
         if (found != mbarriers.end())
-          state = std::to_string(found->second.pending) + " of " + std::to_string(found->second.expected) + " arrivals and " +
-                  std::to_string(found->second.bytes) + " bytes missing in phase " + std::to_string(found->second.phase);
+          state = std::to_string(found->second.pending) + " of " + std::to_string(found->second.expected) +
+                  " arrivals and " + std::to_string(found->second.bytes) + " bytes missing in phase " +
+                  std::to_string(found->second.phase);
         add("for the mbarrier at " + nameShared(split.barrier) + line + ", " + state, warp.index);
       } else
-        add("for the other lanes of the warp, at" + line + " with lanes " + hex(split.lanes) + " of " + hex(warp.live), warp.index);
+        add("for the other lanes of the warp, at" + line + " with lanes " + hex(split.lanes) + " of " + hex(warp.live),
+            warp.index);
     }
   }
   std::string text;

@@ -49,7 +49,7 @@ static bool decodeNothing(Decoder &decoder) {
   return true;
 }
 
-static void yieldWarp(Warp &warp, const Instruction &) { warp.mustYield = true; }
+static void yieldWarp(Warp &warp, const Instruction &) { warp.mustYield = warp.isIdle = true; }
 
 static bool decodeSleep(Decoder &decoder) {
   decoder.instruction.run = yieldWarp;
@@ -65,7 +65,8 @@ static bool decodeRegisterLimit(Decoder &decoder) {
   int direction = decoder.takeOneOf({"inc", "dec"});
   bool isWhole = decoder.take("sync") && decoder.take("aligned") && decoder.take("u32");
   int64_t count = 0;
-  if (direction < 0 || !isWhole || !decoder.expectNoParts() || !decoder.expectOperands(1, 1) || !decoder.number(0, count))
+  if (direction < 0 || !isWhole || !decoder.expectNoParts() || !decoder.expectOperands(1, 1) ||
+      !decoder.number(0, count))
     return false;
   if (count < 24 || count > 256 || count % 8)
     return decoder.fail("the number of registers must be a multiple of 8 from 24 to 256");

@@ -9,8 +9,26 @@ using namespace mlir::ssa::sim;
 
 namespace {
 /// A type that cvt knows. The order is that of `typeNames`.
-enum class Type : uint8_t { U8, S8, U16, S16, U32, S32, U64, S64, F16, BF16, F32, F64, TF32, F16x2, BF16x2, E4M3x2, E5M2x2 };
-constexpr const char *typeNames[] = {"u8",  "s8",   "u16", "s16", "u32",  "s32",   "u64",    "s64",    "f16",
+enum class Type : uint8_t {
+  U8,
+  S8,
+  U16,
+  S16,
+  U32,
+  S32,
+  U64,
+  S64,
+  F16,
+  BF16,
+  F32,
+  F64,
+  TF32,
+  F16x2,
+  BF16x2,
+  E4M3x2,
+  E5M2x2
+};
+constexpr const char *typeNames[] = {"u8",   "s8",  "u16", "s16",  "u32",   "s32",    "u64",    "s64",   "f16",
                                      "bf16", "f32", "f64", "tf32", "f16x2", "bf16x2", "e4m3x2", "e5m2x2"};
 
 /// How a conversion is made; fits Instruction::extra.
@@ -63,7 +81,9 @@ static uint64_t floatToInteger(double value, Mode mode) {
   if (value <= low)
     return uint64_t(int64_t(low));
   if (value >= high)
-    return isSigned(mode.to) ? (uint64_t(1) << (width - 1)) - 1 : width == 64 ? ~uint64_t(0) : (uint64_t(1) << width) - 1;
+    return isSigned(mode.to) ? (uint64_t(1) << (width - 1)) - 1
+           : width == 64     ? ~uint64_t(0)
+                             : (uint64_t(1) << width) - 1;
   return value < 0 ? uint64_t(int64_t(value)) : uint64_t(value);
 }
 
@@ -201,8 +221,9 @@ static bool decodeConvert(Decoder &decoder) {
   if (!takeType(mode.from) || !takeType(mode.to))
     return false;
   int rounding = decoder.takeOneOf({"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"});
-  static const Rounding roundings[] = {Rounding::Nearest, Rounding::Zero, Rounding::Down, Rounding::Up, Rounding::NearestAway,
-                                       Rounding::Nearest, Rounding::Zero, Rounding::Down, Rounding::Up};
+  static const Rounding roundings[] = {Rounding::Nearest, Rounding::Zero,        Rounding::Down,
+                                       Rounding::Up,      Rounding::NearestAway, Rounding::Nearest,
+                                       Rounding::Zero,    Rounding::Down,        Rounding::Up};
   mode.rounding = rounding < 0 ? Rounding::Nearest : roundings[rounding];
   mode.flags = (rounding >= 5 ? Mode::ToInteger : 0) | (decoder.take("ftz") ? Mode::Flush : 0) |
                (decoder.take("satfinite") ? Mode::SatFinite : 0) | (decoder.take("sat") ? Mode::Saturate : 0) |
@@ -221,7 +242,9 @@ static bool decodeConvert(Decoder &decoder) {
   if (!decoder.expectOperands(2, 2))
     return false;
   // Registers may be wider than the types.
-  Class from = decoder.operand(1).kind == Operand::Name ? Class::None : widthOf(mode.from) == 8 ? Class::Double : Class::Word;
+  Class from = decoder.operand(1).kind == Operand::Name ? Class::None
+               : widthOf(mode.from) == 8                ? Class::Double
+                                                        : Class::Word;
   Class to = Class::None;
   if (!decoder.source(decoder.operand(1), from, instruction.operands[1]) ||
       !decoder.destination(decoder.operand(0), to, instruction.operands[0]))

@@ -97,16 +97,35 @@ Class Decoder::classOf(std::string_view name) const {
 
 bool Decoder::special(std::string_view name, Register &found) {
   static const std::unordered_map<std::string_view, Special> names = {
-      {"%tid.x", Special::TidX}, {"%tid.y", Special::TidY}, {"%tid.z", Special::TidZ}, {"%ntid.x", Special::NtidX},
-      {"%ntid.y", Special::NtidY}, {"%ntid.z", Special::NtidZ}, {"%ctaid.x", Special::CtaidX},
-      {"%ctaid.y", Special::CtaidY}, {"%ctaid.z", Special::CtaidZ}, {"%nctaid.x", Special::NctaidX},
-      {"%nctaid.y", Special::NctaidY}, {"%nctaid.z", Special::NctaidZ}, {"%laneid", Special::Lane},
-      {"%warpid", Special::WarpId}, {"%nwarpid", Special::NumWarps}, {"%smid", Special::SmId},
-      {"%nsmid", Special::NumSms}, {"%lanemask_eq", Special::MaskEq}, {"%lanemask_lt", Special::MaskLt},
-      {"%lanemask_le", Special::MaskLe}, {"%lanemask_gt", Special::MaskGt}, {"%lanemask_ge", Special::MaskGe},
-      {"%clock", Special::Clock}, {"%clock64", Special::Clock64}, {"%globaltimer", Special::GlobalTimer},
-      {"%dynamic_smem_size", Special::DynamicSharedBytes}, {"%total_smem_size", Special::TotalSharedBytes},
-      {"%cluster_ctarank", Special::ClusterRank}, {"%cluster_nctarank", Special::ClusterSize},
+      {"%tid.x", Special::TidX},
+      {"%tid.y", Special::TidY},
+      {"%tid.z", Special::TidZ},
+      {"%ntid.x", Special::NtidX},
+      {"%ntid.y", Special::NtidY},
+      {"%ntid.z", Special::NtidZ},
+      {"%ctaid.x", Special::CtaidX},
+      {"%ctaid.y", Special::CtaidY},
+      {"%ctaid.z", Special::CtaidZ},
+      {"%nctaid.x", Special::NctaidX},
+      {"%nctaid.y", Special::NctaidY},
+      {"%nctaid.z", Special::NctaidZ},
+      {"%laneid", Special::Lane},
+      {"%warpid", Special::WarpId},
+      {"%nwarpid", Special::NumWarps},
+      {"%smid", Special::SmId},
+      {"%nsmid", Special::NumSms},
+      {"%lanemask_eq", Special::MaskEq},
+      {"%lanemask_lt", Special::MaskLt},
+      {"%lanemask_le", Special::MaskLe},
+      {"%lanemask_gt", Special::MaskGt},
+      {"%lanemask_ge", Special::MaskGe},
+      {"%clock", Special::Clock},
+      {"%clock64", Special::Clock64},
+      {"%globaltimer", Special::GlobalTimer},
+      {"%dynamic_smem_size", Special::DynamicSharedBytes},
+      {"%total_smem_size", Special::TotalSharedBytes},
+      {"%cluster_ctarank", Special::ClusterRank},
+      {"%cluster_nctarank", Special::ClusterSize},
       {"%gridid", Special::GridId}};
   auto entry = names.find(name);
   if (entry == names.end())
@@ -125,9 +144,9 @@ bool Decoder::special(std::string_view name, Register &found) {
 
 int32_t Decoder::constant(Class kind, uint64_t value) {
   value = kind == Class::Predicate ? (value ? ~0u : 0u)
-          : kind == Class::Half   ? uint16_t(value)
-          : kind == Class::Word   ? uint32_t(value)
-                                  : value;
+          : kind == Class::Half    ? uint16_t(value)
+          : kind == Class::Word    ? uint32_t(value)
+                                   : value;
   auto [seen, isNew] = constantsSeen.try_emplace({int(kind), value}, 0);
   if (isNew) {
     size_t bytes = bytesOf(kind), element = kind == Class::Predicate ? 4 : bytes / numLanes; // a mask is repeated
@@ -346,23 +365,24 @@ bool Decoder::decodeRow(const Row &row) {
 static Flow flowOf(const std::string &mnemonic) {
   auto startsWith = [&](const char *text) { return mnemonic.compare(0, std::strlen(text), text) == 0; };
   auto contains = [&](const char *text) { return mnemonic.find(text) != std::string::npos; };
-  if (startsWith("ldmatrix."))
-    return Flow::MatrixLoad;
-  if (startsWith("ld."))
+  if (startsWith("ld.") || startsWith("ldmatrix."))
     return Flow::Load;
   if (startsWith("st.") || startsWith("cp.async.c"))
     return Flow::Store;
   if (startsWith("selp."))
     return Flow::Select;
-  if (mnemonic == "and.pred" || mnemonic == "or.pred")
-    return Flow::Logic;
+  if (mnemonic == "and.pred")
+    return Flow::And;
+  if (mnemonic == "or.pred")
+    return Flow::Or;
   if (startsWith("shfl."))
     return Flow::Shuffle;
   if (startsWith("mma."))
     return Flow::Product;
   if (startsWith("mov.") || contains(".f32x2"))
     return Flow::Halves;
-  for (const char *user : {"bra", "bar", "mbarrier.", "vote.", "match.", "redux.", "wgmma.", "stmatrix.", "atom.", "red.", "cp."})
+  for (const char *user :
+       {"bra", "bar", "mbarrier.", "vote.", "match.", "redux.", "wgmma.", "stmatrix.", "atom.", "red.", "cp."})
     if (startsWith(user))
       return Flow::Use;
   return Flow::All;

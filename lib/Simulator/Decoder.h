@@ -14,7 +14,9 @@ namespace mlir::ssa::sim {
 enum class Class : uint8_t { Predicate, Half, Word, Double, None };
 
 constexpr unsigned bytesOf(Class kind) {
-  return kind <= Class::Half ? 64 : kind == Class::Word ? 128 : 256; // a predicate fills its place for the sake of numbering
+  return kind <= Class::Half   ? 64
+         : kind == Class::Word ? 128
+                               : 256; // a predicate fills its place for the sake of numbering
 }
 
 class Decoder;
@@ -110,7 +112,8 @@ private:
   bool variable(std::string_view name, int64_t displacement, uint64_t &value, bool isGeneric);
 
   std::string &error;
-  std::vector<std::unordered_map<std::string_view, Register>> scopes = std::vector<std::unordered_map<std::string_view, Register>>(1);
+  std::vector<std::unordered_map<std::string_view, Register>> scopes =
+      std::vector<std::unordered_map<std::string_view, Register>>(1);
   std::unordered_map<std::string_view, uint32_t> labels;
   struct Branch {
     size_t instruction;

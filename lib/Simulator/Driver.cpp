@@ -12,15 +12,24 @@
 using namespace mlir::ssa::sim;
 
 namespace {
-enum Result { Success = 0, InvalidValue = 1, InvalidDevice = 101, InvalidPTX = 218, NotFound = 500, LaunchFailed = 719, NotSupported = 801 };
+enum Result {
+  Success = 0,
+  InvalidValue = 1,
+  InvalidDevice = 101,
+  InvalidPTX = 218,
+  NotFound = 500,
+  LaunchFailed = 719,
+  NotSupported = 801
+};
 
 struct Chip {
   const char *name;
   int major, minor, sharedBytes;
 };
-constexpr Chip chips[] = {{"sm_80", 8, 0, 166912},    {"sm_86", 8, 6, 101376},    {"sm_89", 8, 9, 101376},   {"sm_90", 9, 0, 232448},
-                          {"sm_90a", 9, 0, 232448},   {"sm_100", 10, 0, 232448},  {"sm_100a", 10, 0, 232448}, {"sm_103", 10, 3, 232448},
-                          {"sm_103a", 10, 3, 232448}, {"sm_110", 11, 0, 232448}, {"sm_110a", 11, 0, 232448}, {"sm_120", 12, 0, 101376},
+constexpr Chip chips[] = {{"sm_80", 8, 0, 166912},    {"sm_86", 8, 6, 101376},    {"sm_89", 8, 9, 101376},
+                          {"sm_90", 9, 0, 232448},    {"sm_90a", 9, 0, 232448},   {"sm_100", 10, 0, 232448},
+                          {"sm_100a", 10, 0, 232448}, {"sm_103", 10, 3, 232448},  {"sm_103a", 10, 3, 232448},
+                          {"sm_110", 11, 0, 232448},  {"sm_110a", 11, 0, 232448}, {"sm_120", 12, 0, 101376},
                           {"sm_120a", 12, 0, 101376}};
 
 struct LoadedModule;
@@ -64,7 +73,9 @@ bool mlir::ssa::sim::setChip(std::string_view name) {
 
 Settings &mlir::ssa::sim::driverSettings() { return state().settings; }
 const Statistics &mlir::ssa::sim::driverStatistics() { return state().statistics; }
-void mlir::ssa::sim::nameMemory(uint64_t address, std::string name) { state().memory.setName(address, std::move(name)); }
+void mlir::ssa::sim::nameMemory(uint64_t address, std::string name) {
+  state().memory.setName(address, std::move(name));
+}
 
 static int fail(int result, std::string problem) {
   state().problem = std::move(problem);
@@ -81,9 +92,10 @@ static int driverGetVersion(int *version) {
   return Success;
 }
 static int getErrorName(int error, const char **name) {
-  static const std::map<int, const char *> names = {{InvalidValue, "CUDA_ERROR_INVALID_VALUE"}, {InvalidDevice, "CUDA_ERROR_INVALID_DEVICE"},
-                                                    {InvalidPTX, "CUDA_ERROR_INVALID_PTX"},     {NotFound, "CUDA_ERROR_NOT_FOUND"},
-                                                    {LaunchFailed, "CUDA_ERROR_LAUNCH_FAILED"}, {NotSupported, "CUDA_ERROR_NOT_SUPPORTED"}};
+  static const std::map<int, const char *> names = {
+      {InvalidValue, "CUDA_ERROR_INVALID_VALUE"}, {InvalidDevice, "CUDA_ERROR_INVALID_DEVICE"},
+      {InvalidPTX, "CUDA_ERROR_INVALID_PTX"},     {NotFound, "CUDA_ERROR_NOT_FOUND"},
+      {LaunchFailed, "CUDA_ERROR_LAUNCH_FAILED"}, {NotSupported, "CUDA_ERROR_NOT_SUPPORTED"}};
   auto found = names.find(error);
   *name = found == names.end() ? nullptr : found->second;
   return found == names.end() ? InvalidValue : Success;
@@ -283,8 +295,9 @@ static int launch(LaunchConfig config, void *function, void **parameters, void *
   return fail(LaunchFailed, text);
 }
 
-static int launchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY, unsigned blockZ,
-                        unsigned sharedBytes, void *, void **parameters, void **extra) {
+static int launchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
+                        unsigned blockY, unsigned blockZ, unsigned sharedBytes, void *, void **parameters,
+                        void **extra) {
   LaunchConfig config;
   config.grid = {gridX, gridY, gridZ};
   config.block = {blockX, blockY, blockZ};

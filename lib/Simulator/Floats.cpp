@@ -26,10 +26,10 @@ static void addDirected(Tables &tables, const std::string &suffix) {
   auto &rows = tables.rows;
   rows["add." + suffix + ".f32"] = lanewise([](float a, float b) { return addRounded<rounding>(a, b); });
   rows["sub." + suffix + ".f32"] = lanewise([](float a, float b) { return addRounded<rounding>(a, -b); });
-  rows["mul." + suffix + ".f32"] = lanewise([](float a, float b) { return canonical(roundToFloat(double(a) * double(b), rounding)); });
-  rows["fma." + suffix + ".f32"] = lanewise([](float a, float b, float c) {
-    return addRounded<rounding>(double(a) * double(b), c);
-  });
+  rows["mul." + suffix + ".f32"] =
+      lanewise([](float a, float b) { return canonical(roundToFloat(double(a) * double(b), rounding)); });
+  rows["fma." + suffix + ".f32"] =
+      lanewise([](float a, float b, float c) { return addRounded<rounding>(double(a) * double(b), c); });
 }
 
 /// Rows with `.ftz`, `.sat`, both and neither. `name` is what stands before them.
@@ -37,9 +37,11 @@ template <class F>
 static void addVariants(Tables &tables, const std::string &name, F) {
   auto &rows = tables.rows;
   rows[name + ".f32"] = lanewise([](float a, float b) { return canonical(stateless<F>()(a, b)); });
-  rows[name + ".ftz.f32"] = lanewise([](float a, float b) { return flush(canonical(stateless<F>()(flush(a), flush(b)))); });
+  rows[name + ".ftz.f32"] =
+      lanewise([](float a, float b) { return flush(canonical(stateless<F>()(flush(a), flush(b)))); });
   rows[name + ".sat.f32"] = lanewise([](float a, float b) { return saturate(stateless<F>()(a, b)); });
-  rows[name + ".ftz.sat.f32"] = lanewise([](float a, float b) { return saturate(flush(stateless<F>()(flush(a), flush(b)))); });
+  rows[name + ".ftz.sat.f32"] =
+      lanewise([](float a, float b) { return saturate(flush(stateless<F>()(flush(a), flush(b)))); });
 }
 
 template <class F>
@@ -59,9 +61,11 @@ static void addSingle(Tables &tables) {
   addDirected<Rounding::Down>(tables, "rm");
   addDirected<Rounding::Up>(tables, "rp");
   rows["fma.rn.f32"] = lanewise([](float a, float b, float c) { return canonical(std::fmaf(a, b, c)); });
-  rows["fma.rn.ftz.f32"] = lanewise([](float a, float b, float c) { return flush(canonical(std::fmaf(flush(a), flush(b), flush(c)))); });
+  rows["fma.rn.ftz.f32"] =
+      lanewise([](float a, float b, float c) { return flush(canonical(std::fmaf(flush(a), flush(b), flush(c)))); });
   rows["fma.rn.sat.f32"] = lanewise([](float a, float b, float c) { return saturate(std::fmaf(a, b, c)); });
-  rows["fma.rn.ftz.sat.f32"] = lanewise([](float a, float b, float c) { return saturate(flush(std::fmaf(flush(a), flush(b), flush(c)))); });
+  rows["fma.rn.ftz.sat.f32"] =
+      lanewise([](float a, float b, float c) { return saturate(flush(std::fmaf(flush(a), flush(b), flush(c)))); });
   rows["mad.rn.f32"] = rows["fma.rn.f32"];
   for (std::string kind : {"div.rn", "div.approx", "div.full"}) {
     rows[kind + ".f32"] = lanewise([](float a, float b) { return canonical(a / b); });

@@ -87,8 +87,12 @@ static void addTyped(Tables &tables, const std::string &type) {
   rows["mad.lo." + type] = lanewise([](U a, U b, U c) { return U(U64(a) * U64(b) + c); });
   rows["mad.hi." + type] = lanewise([](T a, T b, T c) { return T(U(W(a) * W(b) >> (8 * sizeof(T))) + U(c)); });
   // A division by zero has no defined result; hardware gives all ones, and its remainder the dividend.
-  rows["div." + type] = lanewise([](T a, T b) { return b == 0 ? T(-1) : b == T(-1) && std::is_signed_v<T> ? T(U(0) - U(a)) : T(a / b); });
-  rows["rem." + type] = lanewise([](T a, T b) { return b == 0 ? a : b == T(-1) && std::is_signed_v<T> ? T(0) : T(a % b); });
+  rows["div." + type] = lanewise([](T a, T b) {
+    return b == 0 ? T(-1) : b == T(-1) && std::is_signed_v<T> ? T(U(0) - U(a)) : T(a / b);
+  });
+  rows["rem." + type] = lanewise([](T a, T b) {
+    return b == 0 ? a : b == T(-1) && std::is_signed_v<T> ? T(0) : T(a % b);
+  });
   rows["min." + type] = lanewise([](T a, T b) { return a < b ? a : b; });
   rows["max." + type] = lanewise([](T a, T b) { return a > b ? a : b; });
   if constexpr (std::is_signed_v<T>) {
@@ -122,14 +126,16 @@ static void addBits(Tables &tables, const std::string &type) {
   rows["shr." + type] = lanewise([](U a, U32 n) { return n < 8 * sizeof(U) ? U(a >> n) : U(0); });
   if constexpr (sizeof(U) > 2) {
     rows["popc." + type] = lanewise([](U a) { return U32(__builtin_popcountll(a)); });
-    rows["clz." + type] = lanewise([](U a) { return a ? U32(__builtin_clzll(a)) - U32(64 - 8 * sizeof(U)) : U32(8 * sizeof(U)); });
+    rows["clz." + type] =
+        lanewise([](U a) { return a ? U32(__builtin_clzll(a)) - U32(64 - 8 * sizeof(U)) : U32(8 * sizeof(U)); });
     rows["brev." + type] = lanewise([](U a) {
       U result = 0;
       for (unsigned i = 0; i < 8 * sizeof(U); ++i)
         result |= (a >> i & 1) << (8 * sizeof(U) - 1 - i);
       return result;
     });
-    rows["bfi." + type] = lanewise([](U field, U value, U32 start, U32 length) { return insertField<U>(field, value, start, length); });
+    rows["bfi." + type] =
+        lanewise([](U field, U value, U32 start, U32 length) { return insertField<U>(field, value, start, length); });
   }
 }
 
@@ -188,7 +194,8 @@ void mlir::ssa::sim::addIntegerRows(Tables &tables) {
   rows["lop3.b32"] = lanewise([](U32 a, U32 b, U32 c, U32 table) { return lookUp(a, b, c, table); });
   rows["shf.l.wrap.b32"] = lanewise([](U32 a, U32 b, U32 n) { return U32((U64(b) << 32 | a) << (n & 31) >> 32); });
   rows["shf.r.wrap.b32"] = lanewise([](U32 a, U32 b, U32 n) { return U32((U64(b) << 32 | a) >> (n & 31)); });
-  rows["shf.l.clamp.b32"] = lanewise([](U32 a, U32 b, U32 n) { return n >= 32 ? a : U32((U64(b) << 32 | a) << n >> 32); });
+  rows["shf.l.clamp.b32"] =
+      lanewise([](U32 a, U32 b, U32 n) { return n >= 32 ? a : U32((U64(b) << 32 | a) << n >> 32); });
   rows["shf.r.clamp.b32"] = lanewise([](U32 a, U32 b, U32 n) { return U32((U64(b) << 32 | a) >> std::min(n, 32u)); });
   rows["fns.b32"] = lanewise([](U32 mask, U32 base, S32 offset) {
     S32 step = offset < 0 ? -1 : 1, left = offset < 0 ? -offset : offset;

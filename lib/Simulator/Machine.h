@@ -3,9 +3,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Order between threads is kept as vector clocks. Each warp has a clock, which ticks when it synchronizes; an access
-// carries thread and clock. A warp knows, for every thread, up to which clock that thread's accesses happened before its
-// own (`known`), and which of these may be touched by the asynchronous proxy as well (`fenced`). An access of another
-// thread that is not known is a race, however the warps happened to be scheduled.
+// carries thread and clock. A warp knows, for every thread, up to which clock that thread's accesses happened before
+// its own (`known`), and which of these may be touched by the asynchronous proxy as well (`fenced`). An access of
+// another thread that is not known is a race, however the warps happened to be scheduled.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,8 +66,8 @@ struct GlobalStamp {
            uint64_t(bytes) << 2 | uint64_t(isAtomic) << 1 | isShared;
   }
   static GlobalStamp unpack(uint64_t bits) {
-    return {uint32_t(bits >> 38), uint32_t(bits >> 28) & 1023, uint32_t(bits >> 6) & ((1u << 22) - 1),
-            uint32_t(bits >> 2) & 15, bool(bits >> 1 & 1), bool(bits & 1)};
+    return {uint32_t(bits >> 38),     uint32_t(bits >> 28) & 1023, uint32_t(bits >> 6) & ((1u << 22) - 1),
+            uint32_t(bits >> 2) & 15, bool(bits >> 1 & 1),         bool(bits & 1)};
   }
 };
 
@@ -77,10 +77,10 @@ struct SharedCell {
   uint16_t thread = 0;
   uint16_t flags = 0;
   enum : uint16_t {
-    Defined = 0xf,     // one bit for each byte
-    Written = 0xf0,    // the bytes of the last write
-    Atomic = 0x100,    // the last write was one
-    Pending = 0x200,   // an asynchronous copy is on its way here
+    Defined = 0xf,      // one bit for each byte
+    Written = 0xf0,     // the bytes of the last write
+    Atomic = 0x100,     // the last write was one
+    Pending = 0x200,    // an asynchronous copy is on its way here
     AsyncProxy = 0x400, // the last write came from the asynchronous proxy
     ReadInParts = 0x800,
     Barrier = 0x1000, // part of an mbarrier
@@ -161,8 +161,8 @@ struct AsyncCopy {
   uint8_t bytes = 0;
   uint8_t data[16];
   uint32_t group = 0;
-  uint64_t number = 0;     // in order of issue, within the block
-  uint32_t undefined = 0;  // bytes that the source did not have
+  uint64_t number = 0;    // in order of issue, within the block
+  uint32_t undefined = 0; // bytes that the source did not have
 };
 
 /// An arrival that follows when copies have landed.
@@ -171,13 +171,6 @@ struct AsyncArrival {
   uint32_t barrier = 0;
   uint64_t number = 0; // copies with smaller numbers have to land first
   unsigned line = 0;
-};
-
-/// A copy of many bytes by the asynchronous proxy.
-struct BulkCopy {
-  uint32_t to = 0, barrier = 0;
-  std::vector<uint8_t> data;
-  unsigned thread = 0, line = 0;
 };
 
 //===----------------------------------------------------------------------===//
@@ -209,14 +202,15 @@ public:
   const uint8_t *constantsEnd = nullptr;
 
   // Control flow.
-  uint32_t live = 0;      // lanes that have not exited
-  uint32_t lanes = 0;     // of the split that runs
-  uint32_t active = 0;    // that execute the instruction
+  uint32_t live = 0;   // lanes that have not exited
+  uint32_t lanes = 0;  // of the split that runs
+  uint32_t active = 0; // that execute the instruction
   uint32_t pc = 0, next = 0;
   uint32_t limit = UINT32_MAX; // where the next split stands
   std::vector<Split> others;
   enum Status : uint8_t { Running, AtBarrier, Blocked, Done } status = Running;
   bool mustYield = false;
+  bool isIdle = false; // asked for something that is not there yet, and did nothing else since
   unsigned barrierId = 0;
   /// Why the split that runs has to wait, set by handlers; it then runs the instruction again.
   Split::State waitFor = Split::Ready;
@@ -330,7 +324,6 @@ public:
   std::array<NamedBarrier, 16> barriers;
   std::map<uint32_t, Mbarrier> mbarriers;
   std::deque<AsyncArrival> arrivals;
-  std::deque<BulkCopy> bulkCopies;
   uint64_t copyNumber = 0;
   /// Of each warpgroup: what its wgmmas were, to see that the four warps agree.
   std::vector<std::vector<std::array<uint64_t, 3>>> wgmmaLog;

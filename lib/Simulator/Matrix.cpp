@@ -29,14 +29,17 @@ multiplyRows(float *d, const float *a, const float *b, unsigned n, unsigned k) {
     }
 }
 
-void mlir::ssa::sim::multiply(float *d, const float *a, const float *b, unsigned n, unsigned k) { multiplyRows(d, a, b, n, k); }
+void mlir::ssa::sim::multiply(float *d, const float *a, const float *b, unsigned n, unsigned k) {
+  multiplyRows(d, a, b, n, k);
+}
 
 //===----------------------------------------------------------------------===//
 // ldmatrix, stmatrix
 //===----------------------------------------------------------------------===//
 
 /// The row that each lane points to; rows that cannot be accessed are zeros.
-static void gatherRows(Warp &warp, const Instruction &instruction, uint8_t *(&rows)[numLanes], bool isWrite, bool isTransposed) {
+static void gatherRows(Warp &warp, const Instruction &instruction, uint8_t *(&rows)[numLanes], bool isWrite,
+                       bool isTransposed) {
   for (unsigned lane = 0; lane < 8u * instruction.count; ++lane) {
     uint64_t address = warp.addressOf(instruction, lane, 1);
     if (address - sharedWindow < windowBytes)
@@ -49,7 +52,8 @@ static void gatherRows(Warp &warp, const Instruction &instruction, uint8_t *(&ro
     int32_t to = warp.kernel->lists[instruction.list + lane / 8];
     unsigned row = lane % 8;
     for (unsigned other = 0; other < numLanes; ++other)
-      if (isTransposed ? other % 4 == row / 2 && missing >> (other / 4 * 2) & 3 : other / 4 == row && missing >> (other % 4 * 4) & 15)
+      if (isTransposed ? other % 4 == row / 2 && missing >> (other / 4 * 2) & 3
+                       : other / 4 == row && missing >> (other % 4 * 4) & 15)
         warp.setUndefined(to, 0, 1u << other, true);
   }
 }
@@ -68,7 +72,8 @@ static void loadMatrix(Warp &warp, const Instruction &instruction) {
         return uint32_t(data[2 * column]) | uint32_t(data[2 * column + 1]) << 8;
       };
       unsigned pair = lane % 4 * 2, other = lane / 4;
-      results[m][lane] = isTransposed ? element(pair, other) | element(pair + 1, other) << 16 : element(other, pair) | element(other, pair + 1) << 16;
+      results[m][lane] = isTransposed ? element(pair, other) | element(pair + 1, other) << 16
+                                      : element(other, pair) | element(other, pair + 1) << 16;
     }
   for (unsigned m = 0; m < instruction.count; ++m)
     std::memcpy(warp.destination<uint32_t>(to[m]), results[m], sizeof(results[m]));
@@ -103,9 +108,11 @@ static bool decodeMatrixAccess(Decoder &decoder, bool isLoad) {
   instruction.isCollective = true;
   instruction.count = uint8_t(1 << count);
   instruction.width = 16;
-  instruction.run = isLoad ? (isTransposed ? loadMatrix<true> : loadMatrix<false>) : (isTransposed ? storeMatrix<true> : storeMatrix<false>);
+  instruction.run = isLoad ? (isTransposed ? loadMatrix<true> : loadMatrix<false>)
+                           : (isTransposed ? storeMatrix<true> : storeMatrix<false>);
   unsigned registers = 0;
-  if (!decoder.address(isLoad ? 1 : 0, Space::Shared, 1) || !decoder.vector(decoder.operand(isLoad ? 0 : 1), Class::Word, isLoad, registers))
+  if (!decoder.address(isLoad ? 1 : 0, Space::Shared, 1) ||
+      !decoder.vector(decoder.operand(isLoad ? 0 : 1), Class::Word, isLoad, registers))
     return false;
   return registers == instruction.count || decoder.fail("expected " + std::to_string(instruction.count) + " registers");
 }
@@ -165,7 +172,8 @@ static void multiplyAdd(Warp &warp, const Instruction &instruction) {
   unpackB(warp, b, form, right);
   for (unsigned lane = 0; lane < numLanes; ++lane)
     for (unsigned i = 0; i < 4; ++i) {
-      float value = form.isHalf ? fromF16(uint16_t(warp.source<uint32_t>(c[i / 2])[lane] >> (16 * (i % 2)))) : warp.source<float>(c[i])[lane];
+      float value = form.isHalf ? fromF16(uint16_t(warp.source<uint32_t>(c[i / 2])[lane] >> (16 * (i % 2))))
+                                : warp.source<float>(c[i])[lane];
       sums[(lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2] = value;
     }
   multiply(sums, left, right, 8, form.k);
@@ -210,9 +218,9 @@ static bool decodeMultiply(Decoder &decoder) {
   int shape = decoder.takeOneOf({"m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32"});
   if (!isWhole || shape < 0 || decoder.parts.size() != 4 || !decoder.expectOperands(4, 4))
     return false;
-  static const std::unordered_map<std::string_view, Element> elements = {{"f16", Element::F16},   {"bf16", Element::BF16}, {"e4m3", Element::E4M3},
-                                                                         {"e5m2", Element::E5M2}, {"tf32", Element::TF32}, {"s8", Element::S8},
-                                                                         {"u8", Element::U8}};
+  static const std::unordered_map<std::string_view, Element> elements = {
+      {"f16", Element::F16},   {"bf16", Element::BF16}, {"e4m3", Element::E4M3}, {"e5m2", Element::E5M2},
+      {"tf32", Element::TF32}, {"s8", Element::S8},     {"u8", Element::U8}};
   auto elementOf = [&](std::string_view name) {
     auto found = elements.find(name);
     return found == elements.end() ? Element::Unknown : found->second;
@@ -223,8 +231,9 @@ static bool decodeMultiply(Decoder &decoder) {
   form.k = uint8_t(4 << shape);
   form.isHalf = decoder.parts[0] == "f16";
   bool isInteger = decoder.parts[0] == "s32";
-  if (form.a == Element::Unknown || form.b == Element::Unknown || bitsOf(form.a) != bitsOf(form.b) || decoder.parts[3] != decoder.parts[0] ||
-      (!form.isHalf && !isInteger && decoder.parts[0] != "f32") || isInteger != (form.a == Element::S8 || form.a == Element::U8))
+  if (form.a == Element::Unknown || form.b == Element::Unknown || bitsOf(form.a) != bitsOf(form.b) ||
+      decoder.parts[3] != decoder.parts[0] || (!form.isHalf && !isInteger && decoder.parts[0] != "f32") ||
+      isInteger != (form.a == Element::S8 || form.a == Element::U8))
     return false;
   unsigned half = 4 * (32 / bitsOf(form.a));
   if (form.k % half)
@@ -239,7 +248,8 @@ static bool decodeMultiply(Decoder &decoder) {
     if (!decoder.vector(decoder.operand(i), Class::Word, i == 0, count))
       return false;
     if (count != expected[i])
-      return decoder.fail("operand " + std::to_string(i) + " must have " + std::to_string(expected[i]) + " registers, but has " + std::to_string(count));
+      return decoder.fail("operand " + std::to_string(i) + " must have " + std::to_string(expected[i]) +
+                          " registers, but has " + std::to_string(count));
   }
   return true;
 }

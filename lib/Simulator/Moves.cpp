@@ -26,7 +26,7 @@ static void copyPredicate(Warp &warp, const Instruction &instruction) {
 }
 
 static uint64_t readLane(const Warp &warp, int32_t offset, unsigned bytes, unsigned lane) {
-  return bytes == 2 ? warp.source<uint16_t>(offset)[lane]
+  return bytes == 2   ? warp.source<uint16_t>(offset)[lane]
          : bytes == 4 ? warp.source<uint32_t>(offset)[lane]
                       : warp.source<uint64_t>(offset)[lane];
 }
@@ -134,19 +134,31 @@ static void addFloatComparisons(Tables &tables, const std::string &type) {
   auto &rows = tables.rows;
   std::string name = "compare.";
   rows[name + "eq." + type] = lanewise([](R a, R b) { return convert(a) == convert(b); });
-  rows[name + "ne." + type] = lanewise([](R a, R b) { T x = convert(a), y = convert(b); return x < y || x > y; });
+  rows[name + "ne." + type] = lanewise([](R a, R b) {
+    T x = convert(a), y = convert(b);
+    return x < y || x > y;
+  });
   rows[name + "lt." + type] = lanewise([](R a, R b) { return convert(a) < convert(b); });
   rows[name + "le." + type] = lanewise([](R a, R b) { return convert(a) <= convert(b); });
   rows[name + "gt." + type] = lanewise([](R a, R b) { return convert(a) > convert(b); });
   rows[name + "ge." + type] = lanewise([](R a, R b) { return convert(a) >= convert(b); });
-  rows[name + "equ." + type] = lanewise([](R a, R b) { T x = convert(a), y = convert(b); return !(x < y || x > y); });
+  rows[name + "equ." + type] = lanewise([](R a, R b) {
+    T x = convert(a), y = convert(b);
+    return !(x < y || x > y);
+  });
   rows[name + "neu." + type] = lanewise([](R a, R b) { return !(convert(a) == convert(b)); });
   rows[name + "ltu." + type] = lanewise([](R a, R b) { return !(convert(a) >= convert(b)); });
   rows[name + "leu." + type] = lanewise([](R a, R b) { return !(convert(a) > convert(b)); });
   rows[name + "gtu." + type] = lanewise([](R a, R b) { return !(convert(a) <= convert(b)); });
   rows[name + "geu." + type] = lanewise([](R a, R b) { return !(convert(a) < convert(b)); });
-  rows[name + "num." + type] = lanewise([](R a, R b) { T x = convert(a), y = convert(b); return x == x && y == y; });
-  rows[name + "nan." + type] = lanewise([](R a, R b) { T x = convert(a), y = convert(b); return x != x || y != y; });
+  rows[name + "num." + type] = lanewise([](R a, R b) {
+    T x = convert(a), y = convert(b);
+    return x == x && y == y;
+  });
+  rows[name + "nan." + type] = lanewise([](R a, R b) {
+    T x = convert(a), y = convert(b);
+    return x != x || y != y;
+  });
 }
 
 static float sameFloat(float a) { return a; }
@@ -227,9 +239,8 @@ void mlir::ssa::sim::addMoves(Tables &tables) {
   using InWindow = decltype(inWindow);
   rows["isspacep.shared"] = lanewise([](uint64_t a) { return stateless<InWindow>()(a, sharedWindow); });
   rows["isspacep.local"] = lanewise([](uint64_t a) { return stateless<InWindow>()(a, localWindow); });
-  rows["isspacep.global"] = lanewise([](uint64_t a) {
-    return !stateless<InWindow>()(a, sharedWindow) && !stateless<InWindow>()(a, localWindow);
-  });
+  rows["isspacep.global"] = lanewise(
+      [](uint64_t a) { return !stateless<InWindow>()(a, sharedWindow) && !stateless<InWindow>()(a, localWindow); });
 }
 
 static float flushed(float a) { return flush(a); }

@@ -48,7 +48,8 @@ inline double decode(uint32_t value, const Format &format) {
   else {
     int exponent = magnitude >> format.mantissaBits;
     uint32_t mantissa = magnitude & ((1u << format.mantissaBits) - 1);
-    result = exponent ? std::ldexp(double(mantissa | 1u << format.mantissaBits), exponent - format.bias() - format.mantissaBits)
+    result = exponent ? std::ldexp(double(mantissa | 1u << format.mantissaBits),
+                                   exponent - format.bias() - format.mantissaBits)
                       : std::ldexp(double(mantissa), 1 - format.bias() - format.mantissaBits);
   }
   return isNegative ? -result : result;
@@ -79,10 +80,11 @@ inline uint32_t encode(double value, const Format &format, Rounding rounding, bo
   uint32_t sign = std::signbit(value) ? format.signBit() : 0;
   if (value == 0)
     return sign;
-  bool staysFinite = rounding == Rounding::Zero || (rounding == Rounding::Down && !sign) || (rounding == Rounding::Up && sign);
+  bool staysFinite =
+      rounding == Rounding::Zero || (rounding == Rounding::Down && !sign) || (rounding == Rounding::Up && sign);
   uint32_t overflow = sign | (saturates || (staysFinite && !std::isinf(value)) ? format.largest()
-                              : format.hasInfinity                            ? format.infinity()
-                                                                              : format.nan());
+                              : format.hasInfinity                             ? format.infinity()
+                                                                               : format.nan());
   if (std::isinf(value))
     return overflow;
   int exponent = std::ilogb(value);
@@ -116,8 +118,8 @@ inline float flush(float value) {
 }
 inline float saturate(float value) { return value > 0 ? (value < 1 ? value : 1.0f) : 0.0f; } // NaN becomes 0
 
-/// The sum of two numbers, moved a little towards what f64 could not hold: rounding it to a format of at most 51 bits is
-/// then the same as rounding the exact sum.
+/// The sum of two numbers, moved a little towards what f64 could not hold: rounding it to a format of at most 51 bits
+/// is then the same as rounding the exact sum.
 inline double addWide(double a, double b) {
   double sum = a + b, part = sum - a, lost = (a - (sum - part)) + (b - part);
   if (lost == 0 || !std::isfinite(sum) || lost != lost)

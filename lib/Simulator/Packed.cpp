@@ -33,9 +33,12 @@ static U64 mapFloats(U64 a, U64 b, U64 c, F function) {
 static void addPairsOfFloats(Tables &tables) {
   auto &rows = tables.rows;
   for (std::string rounding : {"", ".rn"}) {
-    rows["add" + rounding + ".f32x2"] = lanewise([](U64 a, U64 b) { return mapFloats(a, b, 0, [](float x, float y, float) { return canonical(x + y); }); });
-    rows["sub" + rounding + ".f32x2"] = lanewise([](U64 a, U64 b) { return mapFloats(a, b, 0, [](float x, float y, float) { return canonical(x - y); }); });
-    rows["mul" + rounding + ".f32x2"] = lanewise([](U64 a, U64 b) { return mapFloats(a, b, 0, [](float x, float y, float) { return canonical(x * y); }); });
+    rows["add" + rounding + ".f32x2"] = lanewise(
+        [](U64 a, U64 b) { return mapFloats(a, b, 0, [](float x, float y, float) { return canonical(x + y); }); });
+    rows["sub" + rounding + ".f32x2"] = lanewise(
+        [](U64 a, U64 b) { return mapFloats(a, b, 0, [](float x, float y, float) { return canonical(x - y); }); });
+    rows["mul" + rounding + ".f32x2"] = lanewise(
+        [](U64 a, U64 b) { return mapFloats(a, b, 0, [](float x, float y, float) { return canonical(x * y); }); });
   }
   rows["fma.rn.f32x2"] = lanewise([](U64 a, U64 b, U64 c) {
     return mapFloats(a, b, c, [](float x, float y, float z) { return canonical(std::fmaf(x, y, z)); });
@@ -54,7 +57,8 @@ static void addHalf(Tables &tables, const std::string &name, F) {
   auto &rows = tables.rows;
   if constexpr (arity == 1) {
     rows[name + "." + T::name] = lanewise([](U16 a) { return stateless<One>()(a, 0, 0); });
-    rows[name + "." + T::name + "x2"] = lanewise([](U32 a) { return U32(stateless<One>()(U16(a >> 16), 0, 0)) << 16 | stateless<One>()(U16(a), 0, 0); });
+    rows[name + "." + T::name + "x2"] = lanewise(
+        [](U32 a) { return U32(stateless<One>()(U16(a >> 16), 0, 0)) << 16 | stateless<One>()(U16(a), 0, 0); });
   } else if constexpr (arity == 2) {
     rows[name + "." + T::name] = lanewise([](U16 a, U16 b) { return stateless<One>()(a, b, 0); });
     rows[name + "." + T::name + "x2"] = lanewise([](U32 a, U32 b) {
@@ -63,7 +67,8 @@ static void addHalf(Tables &tables, const std::string &name, F) {
   } else {
     rows[name + "." + T::name] = lanewise([](U16 a, U16 b, U16 c) { return stateless<One>()(a, b, c); });
     rows[name + "." + T::name + "x2"] = lanewise([](U32 a, U32 b, U32 c) {
-      return U32(stateless<One>()(U16(a >> 16), U16(b >> 16), U16(c >> 16))) << 16 | stateless<One>()(U16(a), U16(b), U16(c));
+      return U32(stateless<One>()(U16(a >> 16), U16(b >> 16), U16(c >> 16))) << 16 |
+             stateless<One>()(U16(a), U16(b), U16(c));
     });
   }
 }
@@ -138,8 +143,10 @@ static void addHalves(Tables &tables) {
     return canonical(std::fmaf(float(decode(a, T::format)), float(decode(b, T::format)), c));
   });
   for (std::string rounding : {"", ".rn"}) {
-    rows["add" + rounding + ".f32." + name] = lanewise([](U16 a, float c) { return canonical(float(decode(a, T::format)) + c); });
-    rows["sub" + rounding + ".f32." + name] = lanewise([](U16 a, float c) { return canonical(float(decode(a, T::format)) - c); });
+    rows["add" + rounding + ".f32." + name] =
+        lanewise([](U16 a, float c) { return canonical(float(decode(a, T::format)) + c); });
+    rows["sub" + rounding + ".f32." + name] =
+        lanewise([](U16 a, float c) { return canonical(float(decode(a, T::format)) - c); });
   }
 }
 

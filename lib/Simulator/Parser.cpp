@@ -14,9 +14,7 @@
 
 using namespace mlir::ssa::sim;
 
-static uint64_t alignTo(uint64_t value, uint64_t alignment) {
-  return (value + alignment - 1) / alignment * alignment;
-}
+static uint64_t alignTo(uint64_t value, uint64_t alignment) { return (value + alignment - 1) / alignment * alignment; }
 
 namespace {
 /// A part of a kernel's body, in order.
@@ -174,7 +172,7 @@ bool Parser::initializer(Variable &variable, unsigned elementBytes) {
 bool Parser::variable(Kernel *kernel, bool isExternal) {
   std::string_view space = take().text;
   Variable result;
-  result.space = space == ".shared" ? Space::Shared
+  result.space = space == ".shared"  ? Space::Shared
                  : space == ".local" ? Space::Local
                  : space == ".const" ? Space::Const
                                      : Space::Global;

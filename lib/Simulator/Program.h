@@ -33,7 +33,7 @@ using Handler = void (*)(Warp &, const Instruction &);
 constexpr int32_t noRegister = INT32_MIN;
 
 /// How undefined values pass through an instruction, see Undefined.cpp.
-enum class Flow : uint8_t { All, Halves, Select, Logic, Load, Store, Shuffle, Product, MatrixLoad, Use };
+enum class Flow : uint8_t { All, Halves, Select, And, Or, Load, Store, Shuffle, Product, Use };
 
 struct Instruction {
   Handler run = nullptr;
@@ -76,9 +76,36 @@ struct Variable {
 
 /// A special register whose value differs between blocks or warps.
 enum class Special : uint8_t {
-  TidX, TidY, TidZ, NtidX, NtidY, NtidZ, CtaidX, CtaidY, CtaidZ, NctaidX, NctaidY, NctaidZ, // in this order
-  Lane, WarpId, NumWarps, SmId, NumSms, MaskEq, MaskLt, MaskLe, MaskGt, MaskGe, Clock, Clock64, GlobalTimer,
-  DynamicSharedBytes, TotalSharedBytes, ClusterRank, ClusterSize, GridId,
+  TidX,
+  TidY,
+  TidZ,
+  NtidX,
+  NtidY,
+  NtidZ,
+  CtaidX,
+  CtaidY,
+  CtaidZ,
+  NctaidX,
+  NctaidY,
+  NctaidZ, // in this order
+  Lane,
+  WarpId,
+  NumWarps,
+  SmId,
+  NumSms,
+  MaskEq,
+  MaskLt,
+  MaskLe,
+  MaskGt,
+  MaskGe,
+  Clock,
+  Clock64,
+  GlobalTimer,
+  DynamicSharedBytes,
+  TotalSharedBytes,
+  ClusterRank,
+  ClusterSize,
+  GridId,
 };
 
 struct Kernel {

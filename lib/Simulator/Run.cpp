@@ -138,7 +138,7 @@ void Warp::run(uint64_t budget) {
   const Instruction *code = kernel->code.data();
   bool tracksRegisters = kernel->usesWgmma && block->checks;
   uint64_t threadInstructions = 0, warpInstructions = 0;
-  mustYield = false;
+  mustYield = isIdle = false;
   while (status == Running && budget-- && !mustYield) {
     const Instruction &instruction = code[pc];
     active = lanes;
@@ -304,7 +304,6 @@ void Block::reset(uint64_t blockIndex) {
     barrier = NamedBarrier();
   mbarriers.clear();
   arrivals.clear();
-  bulkCopies.clear();
   copyNumber = 0;
   wgmmaLog.assign((numWarps + 3) / 4, {});
   isStopped = false;
@@ -321,26 +320,35 @@ void Block::execute(uint64_t blockIndex) {
   constexpr uint64_t budgets[] = {1 << 14, 1 << 14, 97, 13};
   uint64_t budget = budgets[index / 2 % 4];
   bool isReversed = index % 2;
-  uint64_t executed = 0, limit = launch.settings.maxInstructionsPerBlock;
+  uint64_t limit = launch.settings.maxInstructionsPerBlock, seen = 0;
+  unsigned idleRounds = 0;
   while (!isStopped && !launch.isStopped.load(std::memory_order_relaxed)) {
-    bool isRunning = false, isDone = true;
+    bool isRunning = false, isIdle = true, isDone = true;
+    uint64_t executed = 0;
     for (unsigned i = 0; i < numWarps; ++i) {
       Warp &warp = warps[isReversed ? numWarps - 1 - i : i];
       isDone &= warp.status == Warp::Done;
-      if (warp.status == Warp::Done || !warp.poll())
-        continue;
-      isRunning = true;
-      warp.run(budget);
-      executed += budget;
+      if (warp.status != Warp::Done && warp.poll()) {
+        isRunning = true;
+        warp.run(budget);
+        isIdle &= warp.isIdle;
+      }
+      executed += warp.executed;
     }
     if (isDone)
       return;
-    if (limit && executed > limit) {
-      warps[0].fault(kernel.code[0], 0, "limit", "the block executed more instructions than were allowed");
-      return;
-    }
-    if (!isRunning && !landSomething())
+    if (limit && executed > limit)
+      return warps[0].fault(kernel.code[0], 0, "limit",
+                            "the block executed " + std::to_string(executed) + " instructions; " +
+                                std::to_string(limit) + " are allowed");
+    // Warps that ask again and again, with nothing happening, wait as well.
+    idleRounds = isIdle && events == seen ? idleRounds + 1 : 0;
+    seen = events;
+    if (isRunning && idleRounds < 100)
+      continue;
+    if (!landSomething())
       return reportDeadlock();
+    idleRounds = 0;
   }
 }
 

@@ -21,13 +21,14 @@ std::string Block::nameShared(uint32_t address) const {
 
 static std::string describeThread(unsigned thread) { return "thread " + std::to_string(thread); }
 
-static void reportShared(Block &block, Warp &warp, const Instruction &instruction, unsigned lane, uint32_t address, const SharedCell &cell,
-                         bool isWrite) {
+static void reportShared(Block &block, Warp &warp, const Instruction &instruction, unsigned lane, uint32_t address,
+                         const SharedCell &cell, bool isWrite) {
   std::string where = block.nameShared(address), what = isWrite ? "writes " : "reads ";
   std::string other = describeThread(cell.thread);
   if (cell.flags & SharedCell::Pending)
     return warp.fault(instruction, lane, "async",
-                      what + where + " while an asynchronous copy of " + other + " is on its way there: nothing waited for it");
+                      what + where + " while an asynchronous copy of " + other +
+                          " is on its way there: nothing waited for it");
   warp.fault(instruction, lane, "race",
              what + where + ", which " + other + (cell.flags & SharedCell::Atomic ? " updated" : " wrote") +
                  (cell.thread / numLanes == warp.index ? " in the same warp" : "") + " without a barrier in between");
@@ -47,18 +48,21 @@ static void checkReaders(Block &block, Warp &warp, const Instruction &instructio
         continue;
       std::string where = block.nameShared(sharedBase + 4 * word);
       if (isAsync)
-        warp.fault(instruction, lane, "async", "writes " + where + " while a wgmma of warp " + std::to_string(w) + " reads it: nothing waited for it");
+        warp.fault(instruction, lane, "async",
+                   "writes " + where + " while a wgmma of warp " + std::to_string(w) +
+                       " reads it: nothing waited for it");
       else
-        warp.fault(instruction, lane, "race", "writes " + where + ", which " + describeThread(reader) + " read" +
-                                                  (w == warp.index ? " in the same warp" : "") + " without a barrier in between");
+        warp.fault(instruction, lane, "race",
+                   "writes " + where + ", which " + describeThread(reader) + " read" +
+                       (w == warp.index ? " in the same warp" : "") + " without a barrier in between");
       return;
     }
   }
 }
 
 /// Records an access to shared memory and looks for what is wrong with it.
-uint32_t Block::noteShared(Warp &warp, const Instruction &instruction, unsigned lane, uint32_t address, unsigned bytes, bool isWrite,
-                           bool isAtomic) {
+uint32_t Block::noteShared(Warp &warp, const Instruction &instruction, unsigned lane, uint32_t address, unsigned bytes,
+                           bool isWrite, bool isAtomic) {
   if (!checks)
     return 0;
   uint32_t missing = 0;
@@ -71,14 +75,17 @@ uint32_t Block::noteShared(Warp &warp, const Instruction &instruction, unsigned 
     at += count;
     if (cell.flags & SharedCell::Barrier && !(isWrite && isAtomic)) {
       if (instruction.width) { // the mbarrier instructions themselves have none
-        warp.fault(instruction, lane, "mbarrier", std::string(isWrite ? "writes" : "reads") + " the mbarrier at " + nameShared(here) + " as plain memory");
+        warp.fault(instruction, lane, "mbarrier",
+                   std::string(isWrite ? "writes" : "reads") + " the mbarrier at " + nameShared(here) +
+                       " as plain memory");
         continue;
       }
     }
     bool overlaps = (cell.flags >> 4 & touched) != 0;
-    bool isOrdered = cell.thread == thread ? !(cell.flags & SharedCell::Pending)
-                                           : !cell.clock || !overlaps || (isAtomic && cell.flags & SharedCell::Atomic) ||
-                                                 (cell.clock != UINT32_MAX && warp.knows(lane, cell.thread, cell.clock));
+    bool isOrdered = cell.thread == thread
+                         ? !(cell.flags & SharedCell::Pending)
+                         : !cell.clock || !overlaps || (isAtomic && cell.flags & SharedCell::Atomic) ||
+                               (cell.clock != UINT32_MAX && warp.knows(lane, cell.thread, cell.clock));
     if (!isOrdered)
       reportShared(*this, warp, instruction, lane, here, cell, isWrite);
     size_t slot = size_t(word) * numWarps + warp.index;
@@ -109,16 +116,18 @@ uint32_t Block::noteShared(Warp &warp, const Instruction &instruction, unsigned 
 // Global memory
 //===----------------------------------------------------------------------===//
 
-static void reportGlobal(Block &block, Warp &warp, const Instruction &instruction, unsigned lane, const Allocation &allocation, uint64_t offset,
-                         const GlobalStamp &stamp, bool isWrite, bool wasWrite) {
+static void reportGlobal(Block &block, Warp &warp, const Instruction &instruction, unsigned lane,
+                         const Allocation &allocation, uint64_t offset, const GlobalStamp &stamp, bool isWrite,
+                         bool wasWrite) {
   std::string who = stamp.run == block.run ? describeThread(stamp.thread) : "another block";
   warp.fault(instruction, lane, "race",
-             std::string(isWrite ? "writes" : "reads") + " byte " + std::to_string(offset) + " of " + allocation.name + ", which " + who +
-                 (wasWrite ? " wrote" : " read") + " in this launch" + (stamp.run == block.run ? " without a barrier in between" : ""));
+             std::string(isWrite ? "writes" : "reads") + " byte " + std::to_string(offset) + " of " + allocation.name +
+                 ", which " + who + (wasWrite ? " wrote" : " read") + " in this launch" +
+                 (stamp.run == block.run ? " without a barrier in between" : ""));
 }
 
-uint32_t Block::noteGlobal(Warp &warp, const Instruction &instruction, unsigned lane, Allocation &allocation, uint64_t offset,
-                           unsigned bytes, bool isWrite, bool isAtomic) {
+uint32_t Block::noteGlobal(Warp &warp, const Instruction &instruction, unsigned lane, Allocation &allocation,
+                           uint64_t offset, unsigned bytes, bool isWrite, bool isAtomic) {
   uint32_t missing = 0;
   if (!isWrite || isAtomic)
     for (unsigned i = 0; i < bytes; ++i)

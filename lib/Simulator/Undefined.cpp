@@ -20,7 +20,9 @@ void Warp::setUndefined(int32_t offset, unsigned half, uint32_t lanes, bool isUn
   mask = after;
 }
 
-static uint32_t anyHalf(const Warp &warp, int32_t offset) { return warp.undefinedIn(offset, 0) | warp.undefinedIn(offset, 1); }
+static uint32_t anyHalf(const Warp &warp, int32_t offset) {
+  return warp.undefinedIn(offset, 0) | warp.undefinedIn(offset, 1);
+}
 
 static void assign(Warp &warp, int32_t offset, unsigned half, uint32_t lanes) {
   warp.setUndefined(offset, half, warp.active & ~lanes, false);
@@ -64,7 +66,8 @@ static void followHalves(Warp &warp, const Instruction &instruction) {
 static void followSelect(Warp &warp, const Instruction &instruction) {
   uint32_t condition = warp.predicate(instruction.operands[3]), unknown = anyHalf(warp, instruction.operands[3]);
   for (unsigned half = 0; half < 2; ++half) {
-    uint32_t first = warp.undefinedIn(instruction.operands[1], half), second = warp.undefinedIn(instruction.operands[2], half);
+    uint32_t first = warp.undefinedIn(instruction.operands[1], half),
+             second = warp.undefinedIn(instruction.operands[2], half);
     assign(warp, instruction.operands[0], half, unknown | (condition & first) | (~condition & second));
   }
 }
@@ -102,7 +105,8 @@ static void followShuffle(Warp &warp, const Instruction &instruction) {
 /// A row of A spoils a row of the result, a column of B a column.
 static void followProduct(Warp &warp, const Instruction &instruction) {
   const int32_t *list = warp.kernel->lists.data() + instruction.list;
-  unsigned numD = instruction.reads - instruction.writes, numInputs = instruction.listLength - 2 * numD, numA = numInputs * 2 / 3;
+  unsigned numD = instruction.reads - instruction.writes, numInputs = instruction.listLength - 2 * numD,
+           numA = numInputs * 2 / 3;
   uint32_t rows = 0, columns = 0;
   for (unsigned r = 0; r < numInputs; ++r) {
     uint32_t lanes = warp.undefinedIn(list[numD + r], 0);
@@ -115,7 +119,8 @@ static void followProduct(Warp &warp, const Instruction &instruction) {
     results[r] = warp.undefinedIn(list[numD + numInputs + r], 0);
     for (unsigned lane = 0; lane < numLanes; ++lane) {
       unsigned row = lane / 4 + (numD == 4 ? r / 2 : r) * 8, column = lane % 4 * 2;
-      bool isSpoiled = rows >> row & 1 || columns >> (column + (numD == 4 ? r % 2 : 0)) & 1 || (numD == 2 && columns >> (column + 1) & 1);
+      bool isSpoiled = rows >> row & 1 || columns >> (column + (numD == 4 ? r % 2 : 0)) & 1 ||
+                       (numD == 2 && columns >> (column + 1) & 1);
       results[r] |= uint32_t(isSpoiled) << lane;
     }
   }
@@ -124,7 +129,8 @@ static void followProduct(Warp &warp, const Instruction &instruction) {
 }
 
 static void report(Warp &warp, const Instruction &instruction, uint32_t lanes, const std::string &what) {
-  warp.fault(instruction, unsigned(__builtin_ctz(lanes)), "uninitialized", what + " was read from memory that nothing has written");
+  warp.fault(instruction, unsigned(__builtin_ctz(lanes)), "uninitialized",
+             what + " was read from memory that nothing has written");
 }
 
 /// Reports undefined values among the registers that are read; once for each register.
@@ -157,10 +163,11 @@ void Warp::followUndefined(const Instruction &instruction) {
     return followHalves(*this, instruction);
   case Flow::Select:
     return followSelect(*this, instruction);
-  case Flow::Logic:
-    return followLogic(*this, instruction, block->launch.module.describe(instruction.line).find("and.pred") != std::string::npos);
+  case Flow::And:
+    return followLogic(*this, instruction, true);
+  case Flow::Or:
+    return followLogic(*this, instruction, false);
   case Flow::Load:
-  case Flow::MatrixLoad:
     checkUses(*this, instruction);
     return followAll(*this, instruction, false);
   case Flow::Store:

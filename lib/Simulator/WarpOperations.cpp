@@ -21,7 +21,8 @@ enum ShuffleMode { Up, Down, Butterfly, Index };
 static void shuffle(Warp &warp, const Instruction &instruction) {
   uint32_t values[numLanes];
   std::memcpy(values, warp.source<uint32_t>(instruction.operands[2]), sizeof(values));
-  const uint32_t *b = warp.source<uint32_t>(instruction.operands[3]), *c = warp.source<uint32_t>(instruction.operands[4]);
+  const uint32_t *b = warp.source<uint32_t>(instruction.operands[3]),
+                 *c = warp.source<uint32_t>(instruction.operands[4]);
   uint32_t *to = warp.destination<uint32_t>(instruction.operands[0]), found = 0;
   unsigned stranger = numLanes;
   forEachLane(warp.active, [&](unsigned lane) {
@@ -61,7 +62,8 @@ static void shuffle(Warp &warp, const Instruction &instruction) {
 
 static bool decodeShuffle(Decoder &decoder) {
   int mode = decoder.takeOneOf({"up", "down", "bfly", "idx"});
-  if (mode < 0 || !decoder.take("sync") || !decoder.take("b32") || !decoder.expectNoParts() || !decoder.expectOperands(5, 5))
+  if (mode < 0 || !decoder.take("sync") || !decoder.take("b32") || !decoder.expectNoParts() ||
+      !decoder.expectOperands(5, 5))
     return false;
   Instruction &instruction = decoder.instruction;
   instruction.run = shuffle;
@@ -239,7 +241,8 @@ static bool decodeReduction(Decoder &decoder) {
   decoder.instruction.run = found->second.run;
   decoder.instruction.isCollective = true;
   decoder.instruction.maskOperand = 2;
-  return decoder.source(1, Class::Word, 1) && decoder.source(2, Class::Word, 2) && decoder.destination(0, Class::Word, 0);
+  return decoder.source(1, Class::Word, 1) && decoder.source(2, Class::Word, 2) &&
+         decoder.destination(0, Class::Word, 0);
 }
 
 static void activeMask(Warp &warp, const Instruction &instruction) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Each warp of a warpgroup computes its 16 rows by itself. The product is computed when it is waited for: until then the
-// operands must not change, the result must not be touched, and both are checked.
+// Each warp of a warpgroup computes its 16 rows by itself. The product is computed when it is waited for: until then
+// the operands must not change, the result must not be touched, and both are checked.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,8 +32,9 @@ struct Descriptor {
   unsigned baseOffset;
 
   explicit Descriptor(uint64_t bits)
-      : start(uint32_t(bits & 0x3fff) << 4), leading(uint32_t(bits >> 16 & 0x3fff) << 4), stride(uint32_t(bits >> 32 & 0x3fff) << 4),
-        swizzle(unsigned(bits >> 62)), baseOffset(unsigned(bits >> 49 & 7)) {}
+      : start(uint32_t(bits & 0x3fff) << 4), leading(uint32_t(bits >> 16 & 0x3fff) << 4),
+        stride(uint32_t(bits >> 32 & 0x3fff) << 4), swizzle(unsigned(bits >> 62)),
+        baseOffset(unsigned(bits >> 49 & 7)) {}
 
   /// The address of an element, `outer` along m or n and `inner` along k, of `bytes` each.
   uint32_t locate(unsigned outer, unsigned inner, unsigned bytes, bool isTransposed) const {
@@ -41,7 +42,8 @@ struct Descriptor {
     uint32_t address;
     if (!isTransposed) {
       unsigned at = inner * bytes;
-      address = start + outer / 8 * stride + outer % 8 * row + at % row + (swizzle == 0 ? at / row * leading : at / row * leading);
+      address = start + outer / 8 * stride + outer % 8 * row + at % row +
+                (swizzle == 0 ? at / row * leading : at / row * leading);
     } else {
       unsigned at = outer * bytes;
       address = start + inner % 8 * row + at % row;
@@ -61,7 +63,8 @@ static Form formOf(const Instruction &instruction) {
 
 /// Calls the function with the address of every 16 bytes of an operand, and which element of it that starts with.
 template <class F>
-static void forEachPiece(const Descriptor &descriptor, unsigned firstOuter, unsigned numOuter, const Form &form, bool isTransposed, F function) {
+static void forEachPiece(const Descriptor &descriptor, unsigned firstOuter, unsigned numOuter, const Form &form,
+                         bool isTransposed, F function) {
   unsigned bytes = bitsOf(form.type) / 8, perPiece = 16 / bytes;
   if (isTransposed) {
     for (unsigned outer = firstOuter; outer < firstOuter + numOuter; outer += perPiece)
@@ -75,16 +78,16 @@ static void forEachPiece(const Descriptor &descriptor, unsigned firstOuter, unsi
 }
 
 /// Checks that an operand in shared memory may be read by the asynchronous proxy, and marks it as being read.
-static void startReading(Warp &warp, const Instruction &instruction, const Descriptor &descriptor, unsigned first, unsigned count, const Form &form,
-                         bool isTransposed, char name) {
+static void startReading(Warp &warp, const Instruction &instruction, const Descriptor &descriptor, unsigned first,
+                         unsigned count, const Form &form, bool isTransposed, char name) {
   Block &block = *warp.block;
   bool isTold = false;
   forEachPiece(descriptor, first, count, form, isTransposed, [&](uint32_t address, unsigned, unsigned) {
     if (address < sharedBase || address + 16 > block.sharedEnd()) {
       if (!isTold)
         warp.fault(instruction, 0, "out-of-bounds",
-                   std::string("the descriptor of ") + name + " reaches " + hex(address) + ", but the block has shared memory from " + hex(sharedBase) +
-                       " to " + hex(block.sharedEnd()));
+                   std::string("the descriptor of ") + name + " reaches " + hex(address) +
+                       ", but the block has shared memory from " + hex(sharedBase) + " to " + hex(block.sharedEnd()));
       isTold = true;
       return;
     }
@@ -94,7 +97,8 @@ static void startReading(Warp &warp, const Instruction &instruction, const Descr
       const SharedCell &cell = block.cells[word];
       std::string problem, kind = "race";
       if (cell.flags & SharedCell::Pending) {
-        problem = "an asynchronous copy of thread " + std::to_string(cell.thread) + " is on its way there: nothing waited for it";
+        problem = "an asynchronous copy of thread " + std::to_string(cell.thread) +
+                  " is on its way there: nothing waited for it";
         kind = "async";
       } else if ((cell.flags & SharedCell::Defined) != SharedCell::Defined) {
         problem = "nothing has written that";
@@ -106,7 +110,9 @@ static void startReading(Warp &warp, const Instruction &instruction, const Descr
         kind = isKnown ? "proxy" : "race";
       }
       if (!problem.empty() && !isTold) {
-        warp.fault(instruction, 0, kind, std::string("reads ") + name + " at " + block.nameShared(sharedBase + 4 * word) + ", but " + problem);
+        warp.fault(instruction, 0, kind,
+                   std::string("reads ") + name + " at " + block.nameShared(sharedBase + 4 * word) + ", but " +
+                       problem);
         isTold = true;
       }
       size_t slot = size_t(word) * block.numWarps + warp.index;
@@ -116,7 +122,8 @@ static void startReading(Warp &warp, const Instruction &instruction, const Descr
   });
 }
 
-static void endReading(Warp &warp, const Descriptor &descriptor, unsigned first, unsigned count, const Form &form, bool isTransposed) {
+static void endReading(Warp &warp, const Descriptor &descriptor, unsigned first, unsigned count, const Form &form,
+                       bool isTransposed) {
   Block &block = *warp.block;
   if (!block.checks)
     return;
@@ -145,7 +152,8 @@ void Warp::checkRegisters(const Instruction &instruction) {
     if (!wgmmas.empty() && inFlight[number] && !isWgmma && (i < instruction.reads || inFlight[number] == Accumulator)) {
       fault(instruction, firstLane(), "wgmma",
             std::string(i < instruction.reads ? "writes " : "reads ") + kernel->registerNames.at(touched[i]) + ", " +
-                (inFlight[number] == Accumulator ? "an accumulator" : "an operand") + " of a wgmma that nothing waited for");
+                (inFlight[number] == Accumulator ? "an accumulator" : "an operand") +
+                " of a wgmma that nothing waited for");
       inFlight[number] = Nothing; // once is enough
     }
     if (!isWgmma && !instruction.isCopy)
@@ -161,7 +169,8 @@ void Warp::checkRegisters(const Instruction &instruction) {
     touchedAt[unsigned(touched[i]) / 64] = std::max(touchedAt[unsigned(touched[i]) / 64], last);
 }
 
-static void checkFence(Warp &warp, const Instruction &instruction, const int32_t *registers, unsigned count, const char *what) {
+static void checkFence(Warp &warp, const Instruction &instruction, const int32_t *registers, unsigned count,
+                       const char *what) {
   for (unsigned i = 0; i < count; ++i)
     if (registers[i] >= 0 && warp.touchedAt[unsigned(registers[i]) / 64] > warp.fenceAt) {
       warp.fault(instruction, 0, "wgmma",
@@ -184,7 +193,9 @@ static void doWgmma(Warp &warp, const Instruction &instruction) {
     const uint64_t *values = warp.source<uint64_t>(offset);
     for (unsigned lane = 1; lane < numLanes; ++lane)
       if (values[lane] != values[0]) {
-        warp.fault(instruction, lane, "wgmma", std::string("the descriptor of ") + what + " differs between lanes: " + hex(values[0]) + " and " + hex(values[lane]));
+        warp.fault(instruction, lane, "wgmma",
+                   std::string("the descriptor of ") + what + " differs between lanes: " + hex(values[0]) + " and " +
+                       hex(values[lane]));
         break;
       }
     return values[0];
@@ -207,7 +218,8 @@ static void doWgmma(Warp &warp, const Instruction &instruction) {
   if (warp.numWgmmas == log.size())
     log.push_back(entry);
   else if (log[warp.numWgmmas] != entry)
-    warp.fault(instruction, 0, "wgmma", "warp " + std::to_string(warp.index) + " does not execute the same as the other warps of its warpgroup");
+    warp.fault(instruction, 0, "wgmma",
+               "warp " + std::to_string(warp.index) + " does not execute the same as the other warps of its warpgroup");
   ++warp.numWgmmas;
 
   const int32_t *registers = warp.kernel->lists.data() + instruction.list;
@@ -223,14 +235,16 @@ static void doWgmma(Warp &warp, const Instruction &instruction) {
   }
   startReading(warp, instruction, Descriptor(pending.b), 0, form.n(), form, form.flags & Form::TransposedB, 'B');
   if (!numA)
-    startReading(warp, instruction, Descriptor(pending.a), warp.index % 4 * 16, 16, form, form.flags & Form::TransposedA, 'A');
+    startReading(warp, instruction, Descriptor(pending.a), warp.index % 4 * 16, 16, form,
+                 form.flags & Form::TransposedA, 'A');
   warp.wgmmas.push_back(pending);
 }
 
 /// Reads an operand into floats; what lies outside of shared memory is 0. Element (outer, inner) goes to
 /// `values[(outer - first) * outerStep + inner * innerStep]`.
-static void readMatrix(const Block &block, const Descriptor &descriptor, unsigned first, unsigned count, const Form &form, bool isTransposed,
-                       Element type, float *values, unsigned outerStep, unsigned innerStep) {
+static void readMatrix(const Block &block, const Descriptor &descriptor, unsigned first, unsigned count,
+                       const Form &form, bool isTransposed, Element type, float *values, unsigned outerStep,
+                       unsigned innerStep) {
   unsigned bytes = bitsOf(type) / 8, perPiece = 16 / bytes, step = isTransposed ? outerStep : innerStep;
   forEachPiece(descriptor, first, count, form, isTransposed, [&](uint32_t address, unsigned outer, unsigned inner) {
     uint8_t piece[16] = {};
@@ -327,7 +341,8 @@ void Warp::finishWgmmas(const Instruction &, uint32_t beforeGroup) {
     // What is still read stays marked.
     Descriptor b(left.b);
     forEachPiece(b, 0, form.n(), form, form.flags & Form::TransposedB, [&](uint32_t address, unsigned, unsigned) {
-      for (uint32_t word = (address - sharedBase) / 4, end = word + 4; address >= sharedBase && address + 16 <= block->sharedEnd() && word < end; ++word)
+      for (uint32_t word = (address - sharedBase) / 4, end = word + 4;
+           address >= sharedBase && address + 16 <= block->sharedEnd() && word < end; ++word)
         block->readClocks[size_t(word) * block->numWarps + index] = UINT32_MAX;
     });
   }
@@ -363,13 +378,17 @@ static bool decodeProduct(Decoder &decoder) {
   if (!takeShape(decoder, form, k) || decoder.parts.size() != 3)
     return false;
   auto elementOf = [](std::string_view name) {
-    return name == "f16" ? Element::F16 : name == "bf16" ? Element::BF16 : name == "e4m3" ? Element::E4M3 : name == "e5m2" ? Element::E5M2
-           : name == "tf32" ? Element::TF32 : Element::Unknown;
+    return name == "f16"    ? Element::F16
+           : name == "bf16" ? Element::BF16
+           : name == "e4m3" ? Element::E4M3
+           : name == "e5m2" ? Element::E5M2
+           : name == "tf32" ? Element::TF32
+                            : Element::Unknown;
   };
   form.type = elementOf(decoder.parts[1]);
   form.otherType = elementOf(decoder.parts[2]);
-  if (form.type == Element::Unknown || form.otherType == Element::Unknown || form.k() != k || bitsOf(form.type) != bitsOf(form.otherType) ||
-      (decoder.parts[0] != "f32" && decoder.parts[0] != "f16"))
+  if (form.type == Element::Unknown || form.otherType == Element::Unknown || form.k() != k ||
+      bitsOf(form.type) != bitsOf(form.otherType) || (decoder.parts[0] != "f32" && decoder.parts[0] != "f16"))
     return false;
   form.flags |= decoder.parts[0] == "f16" ? Form::Half : 0;
   bool isHalfType = bitsOf(form.type) == 16, hasRegisters = decoder.operand(1).kind == Operand::Vector;
@@ -381,10 +400,12 @@ static bool decodeProduct(Decoder &decoder) {
   unsigned numD = 0, numA = 4;
   if (!decoder.vector(decoder.operand(0), Class::Word, true, numD))
     return false;
-  if (hasRegisters ? !decoder.vector(decoder.operand(1), Class::Word, false, numA) : !decoder.source(1, Class::Double, 1))
+  if (hasRegisters ? !decoder.vector(decoder.operand(1), Class::Word, false, numA)
+                   : !decoder.source(1, Class::Double, 1))
     return false;
   if (numD != form.numAccumulators() || numA != 4)
-    return decoder.fail("expected " + std::to_string(form.numAccumulators()) + " accumulators, but got " + std::to_string(numD));
+    return decoder.fail("expected " + std::to_string(form.numAccumulators()) + " accumulators, but got " +
+                        std::to_string(numD));
   if (!decoder.source(2, Class::Double, 2))
     return false;
   if (decoder.operand(3).kind == Operand::Integer)
@@ -399,7 +420,8 @@ static bool decodeProduct(Decoder &decoder) {
     return false;
   if (isHalfType && hasRegisters && !decoder.number(6, transB))
     return false;
-  form.flags |= (scaleA < 0 ? Form::NegatedA : 0) | (scaleB < 0 ? Form::NegatedB : 0) | (transA ? Form::TransposedA : 0) | (transB ? Form::TransposedB : 0);
+  form.flags |= (scaleA < 0 ? Form::NegatedA : 0) | (scaleB < 0 ? Form::NegatedB : 0) |
+                (transA ? Form::TransposedA : 0) | (transB ? Form::TransposedB : 0);
   instruction.run = doWgmma;
   static_assert(sizeof(form) == sizeof(instruction.extra));
   std::memcpy(&instruction.extra, &form, sizeof(form));

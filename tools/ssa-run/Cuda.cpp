@@ -333,7 +333,8 @@ Expected<SmallVector<Tensor>> LoadedProgram::run(StringRef entry, ArrayRef<Tenso
     return call.takeError();
   std::vector<ArrayView> results(call->results().begin(), call->results().end());
   for (auto [array, result] : llvm::zip(results, plan->results)) {
-    Expected<uint64_t> pointer = memory.allocate(result.isOwned ? array.getExtentInBytes() : 0, "result '" + result.name + "'");
+    Expected<uint64_t> pointer =
+        memory.allocate(result.isOwned ? array.getExtentInBytes() : 0, "result '" + result.name + "'");
     if (!pointer)
       return pointer.takeError();
     array.pointer = *pointer;
@@ -361,8 +362,8 @@ Expected<std::unique_ptr<CudaProgram>> CudaProgram::loadBundle(const DeviceChoic
   return std::move(*program);
 }
 
-Expected<std::unique_ptr<CudaProgram>> CudaProgram::compile(const DeviceChoice &device, ModuleOp module,
-                                                            StringRef name, Finished finished) {
+Expected<std::unique_ptr<CudaProgram>> CudaProgram::compile(const DeviceChoice &device, ModuleOp module, StringRef name,
+                                                            Finished finished) {
   Expected<std::unique_ptr<LoadedProgram>> program = LoadedProgram::open(device, std::move(finished));
   if (!program)
     return program.takeError();

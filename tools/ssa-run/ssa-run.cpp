@@ -250,7 +250,8 @@ static LogicalResult run(FunctionOpInterface entry, CudaProgram *program, TimeTa
     times.print(llvm::errs());
     if (const ssa::sim::Statistics &done = ssa::sim::driverStatistics(); done.seconds > 0)
       llvm::errs() << llvm::format("simulated %.3f million thread instructions, %.1f million a second of a core\n",
-                                   double(done.threadInstructions) / 1e6, double(done.threadInstructions) / 1e6 / done.seconds);
+                                   double(done.threadInstructions) / 1e6,
+                                   double(done.threadInstructions) / 1e6 / done.seconds);
   }
   if (failed(writeResults(*results)))
     return failure();
@@ -284,7 +285,8 @@ static FailureOr<std::optional<DeviceChoice>> getGPU() {
     return std::optional<DeviceChoice>();
   if (name == "sim")
     choice.simulatedChip = options.chip.empty() ? "sm_90a" : options.chip;
-  else if (!name.consume_front("cuda") || !(name.empty() || (name.consume_front(":") && !name.getAsInteger(10, choice.number))))
+  else if (!name.consume_front("cuda") ||
+           !(name.empty() || (name.consume_front(":") && !name.getAsInteger(10, choice.number))))
     return emitError("device '" + options.device + "' is not known; there are cpu, cuda, cuda:N and sim");
   return std::optional(choice);
 }
@@ -303,7 +305,8 @@ static LogicalResult runFile(const llvm::SourceMgr &sourceMgr, MLIRContext &cont
   StringRef text = sourceMgr.getMemoryBuffer(sourceMgr.getMainFileID())->getBuffer();
   if (isBundle(text)) {
     if (!gpu)
-      return emitError("'" + options.file + "' is a bundle, which runs on a GPU only; use --device=cuda or --device=sim");
+      return emitError("'" + options.file +
+                       "' is a bundle, which runs on a GPU only; use --device=cuda or --device=sim");
     llvm::Expected<std::unique_ptr<CudaProgram>> program = CudaProgram::loadBundle(*gpu, text, options.file, finished);
     if (!program)
       return refuse(program.takeError());

@@ -146,13 +146,15 @@ static const char *storeElement(std::vector<uint8_t> &bytes, const std::string &
 }
 
 static int64_t sizeOf(const std::string &type) {
-  static const std::map<std::string, int64_t> sizes = {{"u8", 1}, {"u16", 2}, {"i32", 4}, {"u32", 4}, {"i64", 8}, {"f32", 4}, {"f64", 8}};
+  static const std::map<std::string, int64_t> sizes = {{"u8", 1},  {"u16", 2}, {"i32", 4}, {"u32", 4},
+                                                       {"i64", 8}, {"f32", 4}, {"f64", 8}};
   auto found = sizes.find(type);
   return found == sizes.end() ? 0 : found->second;
 }
 
 /// Adds one argument to the parameter block; empty, or what is wrong.
-static std::string addArgument(const std::string &text, Memory &memory, std::map<std::string, Array> &arrays, std::vector<uint8_t> &parameters) {
+static std::string addArgument(const std::string &text, Memory &memory, std::map<std::string, Array> &arrays,
+                               std::vector<uint8_t> &parameters) {
   size_t equals = text.find('=');
   std::string name = text.substr(0, equals), value = equals == std::string::npos ? "" : text.substr(equals + 1);
   size_t open = value.find('['), close = value.find(']');
@@ -181,7 +183,8 @@ static std::string addArgument(const std::string &text, Memory &memory, std::map
     std::ifstream file(initial.substr(1), std::ios::binary);
     bytes.assign(std::istreambuf_iterator<char>(file), {});
     if (int64_t(bytes.size()) != array.size * array.count)
-      return "'" + initial.substr(1) + "' must have " + std::to_string(array.size * array.count) + " bytes, but has " + std::to_string(bytes.size());
+      return "'" + initial.substr(1) + "' must have " + std::to_string(array.size * array.count) + " bytes, but has " +
+             std::to_string(bytes.size());
   }
   const char *next = initial.c_str();
   for (int64_t i = 0; initial[0] != '@' && i < array.count; ++i) {
@@ -274,7 +277,8 @@ static int run(CommandLine &line, const Module &module) {
       return fail("cannot write '" + save.substr(equals + 1) + "'");
   }
   if (line.wantsStatistics)
-    std::printf("%llu blocks, %llu warp instructions, %llu thread instructions, %.3f s, %.1f million thread instructions a second of a core\n",
+    std::printf("%llu blocks, %llu warp instructions, %llu thread instructions, %.3f s, %.1f million thread "
+                "instructions a second of a core\n",
                 (unsigned long long)statistics.blocks, (unsigned long long)statistics.warpInstructions,
                 (unsigned long long)statistics.threadInstructions, statistics.seconds,
                 double(statistics.threadInstructions) / 1e6 / (statistics.seconds > 0 ? statistics.seconds : 1));

@@ -105,7 +105,7 @@ struct Settings {
   bool checks = true;
   /// Different faults after which a launch ends.
   unsigned maxFaults = 20;
-  /// Instructions that one block may execute, 0 for no limit.
+  /// Instructions of warps that one block may execute, 0 for no limit.
   uint64_t maxInstructionsPerBlock = 0;
   /// Is told now and then how many blocks of how many are done.
   std::function<void(const std::string &kernel, uint64_t done, uint64_t total)> progress;
