@@ -2,8 +2,11 @@
 """Single instructions against what the PTX ISA says of them, computed here from its text with exact arithmetic.
 
 A row is a spelling and a function of lane values to the result; inputs are chosen at the edges of each type. Floats are bit patterns throughout.
+
+    instructions.py [--store FILE]     stores kernels, inputs and results for scripts/compare_instructions.py, which runs them on a GPU
 """
 
+import json
 import math
 import os
 import pathlib
@@ -385,8 +388,8 @@ def combinations(arguments):
     return [(lists[0][i % len(lists[0])], lists[1][(i * 7 + i // len(lists[0])) % len(lists[1])], lists[2][(i * 11 + i // 5) % len(lists[2])]) for i in range(512)]
 
 
-def run_rows():
-    wrong = 0
+def run_rows(store=None):
+    wrong, stored = 0, []
     text = ".version 8.8\n.target sm_100a\n.address_size 64\n" + "".join(kernel(i, name, result, arguments) for i, (name, result, arguments, _) in enumerate(ROWS))
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
         file.write(text)
@@ -402,7 +405,10 @@ def run_rows():
                 print(f"{name}: {done.stderr.strip()}")
                 wrong += 1
                 continue
-            for case, got in zip(cases, map(int, done.stdout.split()[1:])):
+            outputs = list(map(int, done.stdout.split()[1:]))[: len(cases)]
+            stored.append({"name": name, "kernel": kernel(i, name, result, arguments), "entry": f"k{i}", "inputs": cases, "outputs": outputs, "bits": WIDTHS[result],
+                           "approximate": name in APPROXIMATE})
+            for case, got in zip(cases, outputs):
                 expected = function(*case)
                 if expected is None:
                     continue
@@ -418,9 +424,11 @@ def run_rows():
                     print(f"{name} of {', '.join(map(hex, case))}: expected {shown}, but got {hex(got)}")
                     wrong += 1
                     break
+    if store:
+        pathlib.Path(store).write_text(json.dumps(stored))
     print(f"{len(ROWS) - wrong} of {len(ROWS)} instructions are right")
     sys.exit(wrong > 0)
 
 
 if __name__ == "__main__":
-    run_rows()
+    run_rows(sys.argv[2] if sys.argv[1:2] == ["--store"] else None)

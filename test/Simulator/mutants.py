@@ -102,7 +102,7 @@ def run_case(name, chip, sample, pool, counts, missed):
                 return mutant, f"fault: {kinds[0] if kinds else problem[:200]}"
             if not same(results, right):
                 return mutant, "other bits"
-            trapped, _ = attempt(number, "\ttrap;", "trap")
+            trapped, _ = attempt(number, "\ttrap;", what.split()[0] + "-trap")
             return mutant, "missed" if trapped is None else "not executed"
 
         for (number, what, _), verdict in pool.map(judge, mutants):

@@ -259,6 +259,8 @@ static int run(CommandLine &line, const Module &module) {
   std::vector<Fault> faults = launch(module, memory, line.config, line.settings, &statistics);
   for (const Fault &fault : faults)
     std::cerr << fault.format() << "\n";
+  if (!faults.empty())
+    std::cerr << "error: " << faults.size() << (faults.size() == 1 ? " fault\n" : " faults\n");
   for (const std::string &name : line.prints) {
     auto found = arrays.find(name);
     if (found == arrays.end())
