@@ -154,10 +154,10 @@ def devices_that_are_not_there():
     path, pattern = write("axpy.json", text(PLANS["axpy"]())), write("merge.mlir", MERGE)
     inputs = ("--in", "randn:1x2x5x16,randn:1x2x5")
     output, _ = run(path, "--in", "value:1,zeros:4x8,zeros:4x8", status=1)
-    equal(output, "error: 'axpy.json' is a bundle, which runs on a GPU only; use --device=cuda\n")
+    equal(output, "error: 'axpy.json' is a bundle, which runs on a GPU only; use --device=cuda or --device=sim\n")
     for device in ("cuda:", "cuda:x", "cuda0", "gpu", ""):
         output, _ = run(pattern, f"--device={device}", *inputs, status=1)
-        equal(output, f"error: device '{device}' is not known; there are cpu, cuda and cuda:N\n")
+        equal(output, f"error: device '{device}' is not known; there are cpu, cuda, cuda:N and sim\n")
     output, _ = run(pattern, "--device=cuda:4", *inputs, status=1)
     equal(output, "error: device 'cuda:4': there is no device 4; the CUDA driver has 1\n")
     output, _ = run(pattern, "--device=cuda", *inputs, status=1, SSA_LIBCUDA="libnosuchcuda.so.1")
