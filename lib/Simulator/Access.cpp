@@ -106,6 +106,10 @@ static Space resolve(Space space, uint64_t &address) {
     address -= localWindow;
     return Space::Local;
   }
+  if (address - paramWindow < windowBytes) {
+    address -= paramWindow;
+    return Space::Param;
+  }
   return Space::Global;
 }
 

@@ -132,8 +132,13 @@ static void arriveAfterCopies(Warp &warp, const Instruction &instruction) {
 
 /// Completes the oldest thing that is under way; false if there is none.
 bool Block::landSomething() {
-  if (arrivals.empty())
+  if (arrivals.empty() && bulkCopies.empty())
     return false;
+  ++events;
+  if (arrivals.empty()) {
+    landBulkCopy();
+    return true;
+  }
   // The arrivals of a warp's instruction together: which of its lanes is first shows nothing.
   AsyncArrival first = arrivals.front();
   while (!arrivals.empty() && arrivals.front().barrier == first.barrier && arrivals.front().line == first.line &&
@@ -150,7 +155,6 @@ bool Block::landSomething() {
     --found->second.pending;
     completePhase(found->second);
   }
-  ++events;
   return true;
 }
 
@@ -188,7 +192,7 @@ static bool decodeAsync(Decoder &decoder) {
     return false;
   Instruction &instruction = decoder.instruction;
   if (decoder.take("bulk"))
-    return decoder.fail("bulk copies and tensor maps are not supported by the simulator yet");
+    return decodeBulkCopy(decoder);
   if (decoder.take("commit_group")) {
     instruction.run = commitCopies;
     return decoder.expectNoParts() && decoder.expectOperands(0, 0);

@@ -170,6 +170,11 @@ bool Decoder::variable(std::string_view name, int64_t displacement, uint64_t &va
     value = found->second.offset + displacement;
     return true;
   }
+  for (const Parameter &parameter : kernel.parameters)
+    if (parameter.name == name) {
+      value = parameter.offset + displacement;
+      return true;
+    }
   return fail("'" + key + "' is neither a register nor a variable");
 }
 
@@ -331,12 +336,6 @@ bool Decoder::address(size_t number, Space, unsigned slot) {
     touch(known->offset, false);
     return true;
   }
-  for (const Parameter &parameter : kernel.parameters)
-    if (parameter.name == where.name) {
-      instruction.operands[slot] = constant(Class::Double, 0);
-      instruction.immediate = parameter.offset + where.value;
-      return true;
-    }
   uint64_t value = 0;
   if (!variable(where.name, where.value, value, false))
     return false;

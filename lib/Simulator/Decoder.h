@@ -128,6 +128,9 @@ public:
   void addBranch(std::string_view label) { branches.push_back({kernel.code.size(), label}); }
 };
 
+/// cp.async.bulk.
+bool decodeBulkCopy(Decoder &decoder);
+
 /// The class of a type's name: b32, u32, s32, f32, .. None if it is no type of a register.
 Class classOfType(std::string_view type);
 /// Bytes of a type in memory; 0 if it is none.

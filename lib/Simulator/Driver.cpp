@@ -4,6 +4,7 @@
 
 #include "ssa/Simulator/Driver.h"
 #include "Program.h"
+#include "TensorMap.h"
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -330,7 +331,35 @@ static int launchKernelEx(const Configuration *given, void *function, void **par
   return launch(std::move(config), function, parameters, extra);
 }
 
-static int encodeTiled() { return fail(NotSupported, "the simulator has no tensor maps yet"); }
+/// cuTensorMapEncodeTiled. What the driver demands is demanded here too.
+static int encodeTiled(void *out, int dtype, uint32_t rank, void *address, const uint64_t *sizes,
+                       const uint64_t *strides, const uint32_t *box, const uint32_t *elementStrides, int interleave,
+                       int swizzle, int, int fill) {
+  static const uint8_t elementBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+  if (dtype < 0 || dtype > 12 || !rank || rank > 5 || interleave || swizzle < 0 || swizzle > 3)
+    return fail(NotSupported, "the simulator has tensor maps of 1 to 5 dimensions without interleaving only");
+  TensorMap map;
+  map.address = uint64_t(reinterpret_cast<uintptr_t>(address));
+  map.rank = uint8_t(rank);
+  map.elementBytes = elementBytes[dtype];
+  map.swizzle = uint8_t(swizzle);
+  map.fillsNaN = uint8_t(fill);
+  bool isGood = map.address % 16 == 0;
+  for (uint32_t d = 0; d < rank; ++d) {
+    isGood &= sizes[d] >= 1 && sizes[d] <= uint64_t(1) << 32 && box[d] >= 1 && box[d] <= 256 && elementStrides[d] == 1;
+    map.sizes[d] = uint32_t(std::min<uint64_t>(sizes[d], UINT32_MAX));
+    map.box[d] = uint16_t(box[d]);
+    if (d + 1 < rank) {
+      isGood &= strides[d] % 16 == 0 && strides[d] < uint64_t(1) << 40;
+      map.strides[d] = strides[d];
+    }
+  }
+  uint32_t rowBytes = uint32_t(map.box[0]) * map.elementBytes;
+  isGood &= rowBytes % 16 == 0 && (!swizzle || rowBytes <= 16u << swizzle);
+  std::memset(out, 0, 128);
+  std::memcpy(out, &map, sizeof(map));
+  return isGood ? Success : fail(InvalidValue, "sizes, strides, box or swizzle of the tensor map are not valid");
+}
 
 void *mlir::ssa::sim::findEntryPoint(std::string_view name) {
   static const std::map<std::string_view, void *> entries = {

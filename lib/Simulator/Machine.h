@@ -173,6 +173,14 @@ struct AsyncArrival {
   unsigned line = 0;
 };
 
+/// A copy of many bytes by the asynchronous proxy: where each 16 of them go.
+struct BulkCopy {
+  std::vector<uint8_t> data;
+  std::vector<uint32_t> places;
+  uint32_t barrier = 0;
+  unsigned thread = 0;
+};
+
 //===----------------------------------------------------------------------===//
 // Warps
 //===----------------------------------------------------------------------===//
@@ -324,6 +332,7 @@ public:
   std::array<NamedBarrier, 16> barriers;
   std::map<uint32_t, Mbarrier> mbarriers;
   std::deque<AsyncArrival> arrivals;
+  std::deque<BulkCopy> bulkCopies;
   uint64_t copyNumber = 0;
   /// Of each warpgroup: what its wgmmas were, to see that the four warps agree.
   std::vector<std::vector<std::array<uint64_t, 3>>> wgmmaLog;
@@ -339,6 +348,7 @@ public:
   void checkBarriersAfterExit();
   void completePhase(Mbarrier &barrier);
   bool landSomething();
+  void landBulkCopy();
   std::string describeWaits() const;
 
   // Shadow.cpp.

@@ -103,7 +103,7 @@ static bool decodeConvertAddress(Decoder &decoder) {
   int size = decoder.takeOneOf({"u64", "u32"});
   if (space < 0 || size != 0 || !decoder.expectNoParts() || !decoder.expectOperands(2, 2))
     return false;
-  uint64_t window = space == 1 || space == 2 ? sharedWindow : space == 3 ? localWindow : 0;
+  uint64_t window = space == 1 || space == 2 ? sharedWindow : space == 3 ? localWindow : space == 5 ? paramWindow : 0;
   decoder.instruction.run = convertAddress;
   if (!decoder.source(1, Class::Double, 1) || !decoder.destination(0, Class::Double, 0))
     return false;

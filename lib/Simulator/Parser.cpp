@@ -581,3 +581,11 @@ std::array<uint32_t, 3> Module::getRequiredBlock(const std::string &kernel) cons
     return {1, 1, 1};
   return found->second->requiredBlock;
 }
+
+std::vector<uint32_t> Module::getParameterOffsets(const std::string &kernel) const {
+  std::vector<uint32_t> offsets;
+  if (auto found = data->kernels.find(kernel); found != data->kernels.end())
+    for (const Parameter &parameter : found->second->parameters)
+      offsets.push_back(parameter.offset);
+  return offsets;
+}

@@ -21,8 +21,9 @@ constexpr unsigned numLanes = 32;
 
 enum class Space : uint8_t { Generic, Global, Shared, Local, Param, Const };
 
-/// Generic addresses of shared and local memory lie in windows that are no global memory.
-constexpr uint64_t sharedWindow = uint64_t(0x7e) << 40, localWindow = uint64_t(0x7d) << 40, windowBytes = 1u << 24;
+/// Generic addresses of shared and local memory and of parameters lie in windows that are no global memory.
+constexpr uint64_t sharedWindow = uint64_t(0x7e) << 40, localWindow = uint64_t(0x7d) << 40,
+                   paramWindow = uint64_t(0x7c) << 40, windowBytes = 1u << 24;
 /// Where shared memory begins in its own window; below is what the system keeps for itself.
 constexpr uint32_t sharedBase = 1024;
 

@@ -304,6 +304,7 @@ void Block::reset(uint64_t blockIndex) {
     barrier = NamedBarrier();
   mbarriers.clear();
   arrivals.clear();
+  bulkCopies.clear();
   copyNumber = 0;
   wgmmaLog.assign((numWarps + 3) / 4, {});
   isStopped = false;

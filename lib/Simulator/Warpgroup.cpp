@@ -103,7 +103,10 @@ static void startReading(Warp &warp, const Instruction &instruction, const Descr
       } else if ((cell.flags & SharedCell::Defined) != SharedCell::Defined) {
         problem = "nothing has written that";
         kind = "uninitialized";
-      } else if (cell.clock && !(cell.flags & SharedCell::AsyncProxy) && warp.clocks.fenced[cell.thread] < cell.clock) {
+      } else if (cell.flags & SharedCell::AsyncProxy) {
+        if (warp.clocks.known[cell.thread] < cell.clock)
+          problem = "nothing waited for the copy to there that thread " + std::to_string(cell.thread) + " started";
+      } else if (cell.clock && warp.clocks.fenced[cell.thread] < cell.clock) {
         bool isKnown = warp.clocks.known[cell.thread] >= cell.clock || cell.thread / numLanes == warp.index;
         problem = "thread " + std::to_string(cell.thread) + " wrote that " +
                   (isKnown ? "without a fence.proxy.async before this" : "without a barrier in between");

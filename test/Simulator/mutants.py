@@ -47,6 +47,9 @@ SYNC = re.compile(r"\b(bar\.sync|bar\.warp\.sync|barrier\.|cp\.async\.(?:wait|co
 
 def mutate(line):
     """What may stand in place of a line: nothing, or less."""
+    if "try_wait" in line:
+        yield "does not wait", re.sub(r"mbarrier\.try_wait\S*\s+([^,]+),[^;]*;", r"setp.eq.u32 \1, 0, 0;", line)
+        return
     wait = re.search(r"wait_group(?:\.sync\.aligned)?\s+(\d+)", line)
     yield "removed", SYNC.sub("\0", line, count=1).split("\0")[0] + line.partition(";")[2]
     if wait:
@@ -71,7 +74,7 @@ def run_case(name, chip, sample, pool, counts, missed):
         if not good:
             return
         arrays = pattern.make(*CASES[name], seed=0)
-        bundle = with_few_blocks(json.loads((folder / "b.json").read_text()))
+        bundle = with_few_blocks(json.loads((folder / "b.json").read_text()), 1)
         (folder / "b.json").write_text(json.dumps(bundle))
         right, problem = simulate(folder / "b.json", pattern, arrays, chip)
         if right is None:
@@ -106,7 +109,7 @@ def run_case(name, chip, sample, pool, counts, missed):
             return mutant, "missed" if trapped is None else "not executed"
 
         for (number, what, _), verdict in pool.map(judge, mutants):
-            kind = SYNC.search(lines[number])[1].rstrip(".") + (" weakened" if what != "removed" else "")
+            kind = SYNC.search(lines[number])[1].rstrip(".") + (" weakened" if what.startswith("waits") else "")
             counts.setdefault(kind, {}).setdefault(verdict.split(":")[0], []).append(verdict)
             if verdict == "missed":
                 missed.append(f"{name} on {chip}, {kernel_at(lines, number)}, line {number + 1} '{lines[number].strip()}' {what}")

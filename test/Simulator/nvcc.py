@@ -1,5 +1,6 @@
 # RUN: %python %s
-"""A kernel that another compiler made: Inputs/gemm.cu, compiled by nvcc, against NumPy. It is a simulator of PTX, not of what we emit."""
+"""Kernels that another compiler made, against NumPy: it is a simulator of PTX, not of what we emit. Inputs/gemm.cu uses mma.sync, Inputs/tma.cu
+tensor maps and wgmma; both are compiled by nvcc."""
 
 import os
 import pathlib
@@ -17,19 +18,21 @@ def to_bf16(x):
     return (x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
 
 
-def check(m, n, k):
+def run(name, m, n, k, grid, maps=()):
     rng = np.random.default_rng(m)
     a, b = rng.integers(-8, 9, (m, k)), rng.integers(-8, 9, (n, k))
     with tempfile.TemporaryDirectory() as folder:
         to_bf16(a).tofile(f"{folder}/a")
         to_bf16(b).tofile(f"{folder}/b")
-        command = [SIM, str(HERE / "Inputs/gemm.ptx"), f"--grid={-(-n // 64)},{-(-m // 64)}", "--block=128", f"--arg=c=f32[{m * n}]"]
-        command += [f"--arg=a=u16[{m * k}]:@{folder}/a", f"--arg=b=u16[{n * k}]:@{folder}/b", f"--arg=i32={m}", f"--arg=i32={n}", f"--arg=i32={k}", f"--save=c={folder}/c"]
+        command = [SIM, str(HERE / "Inputs" / name), f"--grid={grid}", "--block=128", f"--arg=c=f32[{m * n}]"]
+        command += [f"--arg=a=u16[{m * k}]:@{folder}/a", f"--arg=b=u16[{n * k}]:@{folder}/b", *maps, f"--arg=i32={m}", f"--arg=i32={n}", f"--arg=i32={k}", f"--save=c={folder}/c"]
         subprocess.run(command, check=True)
         got = np.fromfile(f"{folder}/c", np.float32).reshape(m, n)
     if not np.array_equal(got, a @ b.T):
-        sys.exit(f"{m} x {n} x {k} is wrong")
+        sys.exit(f"{name}: {m} x {n} x {k} is wrong")
 
 
-for size in ((64, 64, 32), (70, 50, 40), (5, 130, 33), (1, 1, 1)):
-    check(*size)
+for m, n, k in ((64, 64, 32), (70, 50, 40), (5, 130, 33), (1, 1, 1)):
+    run("gemm.ptx", m, n, k, f"{-(-n // 64)},{-(-m // 64)}")
+for m, n, k in ((64, 64, 64), (50, 24, 200), (1, 8, 328)):  # rows of a tensor map start at multiples of 16 bytes
+    run("tma.ptx", m, n, k, 1, [f"--arg=map=a:{m}x{k}:64x64:128b", f"--arg=map=b:{n}x{k}:64x64:128b"])

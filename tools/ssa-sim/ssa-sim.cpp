@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "ssa/Simulator/Simulator.h"
+#include "ssa/Simulator/Driver.h"
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -28,6 +28,7 @@ usage: ssa-sim FILE.ptx [--kernel=NAME] [--grid=X[,Y[,Z]]] [--block=X[,Y[,Z]]] [
                       NAME=TYPE[COUNT]:arange          0, 1, 2, ..
                       NAME=TYPE[COUNT]:1,2,3           these numbers, the last one repeated
                       NAME=TYPE[COUNT]:@FILE           the bytes of a file
+                      map=NAME:32x100:8x64:128b        a tensor map of memory that was named before: rows x columns, box, swizzle (none, 32b, 64b, 128b)
                     TYPE is u8, u16, i32, u32, i64, f32 or f64
   --print=NAME      print the memory of that name afterwards
   --save=NAME=FILE  write its bytes to a file
@@ -152,12 +153,40 @@ static int64_t sizeOf(const std::string &type) {
   return found == sizes.end() ? 0 : found->second;
 }
 
+/// Adds a tensor map of two dimensions; empty, or what is wrong.
+static std::string addMap(const std::string &text, const std::map<std::string, Array> &arrays,
+                          std::vector<uint8_t> &parameters) {
+  char name[64] = {}, swizzle[16] = {};
+  unsigned rows, columns, box[2];
+  if (std::sscanf(text.c_str(), "%63[^:]:%ux%u:%ux%u:%15s", name, &rows, &columns, &box[1], &box[0], swizzle) != 6 ||
+      !arrays.count(name))
+    return "'" + text + "' is no tensor map of an argument before it; see ssa-sim --help";
+  const Array &array = arrays.at(name);
+  static const std::map<std::string, int> swizzles = {{"none", 0}, {"32b", 1}, {"64b", 2}, {"128b", 3}};
+  if (!swizzles.count(swizzle) || int64_t(rows) * columns > array.count)
+    return "'" + text + "' does not fit its argument";
+  static const std::map<int64_t, int> types = {{1, 0}, {2, 1}, {4, 2}, {8, 4}};
+  uint64_t sizes[] = {columns, rows}, strides[] = {uint64_t(columns) * uint64_t(array.size)};
+  uint32_t steps[] = {1, 1};
+  using Encode = int(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,
+                     const uint32_t *, int, int, int, int);
+  auto encode = reinterpret_cast<Encode *>(findEntryPoint("cuTensorMapEncodeTiled"));
+  size_t at = parameters.size();
+  parameters.resize(at + 128);
+  if (encode(parameters.data() + at, types.at(array.size), 2, reinterpret_cast<void *>(uintptr_t(array.address)), sizes,
+             strides, box, steps, 0, swizzles.at(swizzle), 0, 0))
+    return "'" + text + "' is no valid tensor map";
+  return "";
+}
+
 /// Adds one argument to the parameter block; empty, or what is wrong.
 static std::string addArgument(const std::string &text, Memory &memory, std::map<std::string, Array> &arrays,
                                std::vector<uint8_t> &parameters) {
   size_t equals = text.find('=');
   std::string name = text.substr(0, equals), value = equals == std::string::npos ? "" : text.substr(equals + 1);
   size_t open = value.find('['), close = value.find(']');
+  if (name == "map")
+    return addMap(value, arrays, parameters);
   if (open == std::string::npos) {
     if (equals == std::string::npos || !sizeOf(name))
       return "'" + text + "' is no argument; see ssa-sim --help";
@@ -248,9 +277,14 @@ static int run(CommandLine &line, const Module &module) {
     line.config.block = module.getRequiredBlock(line.config.kernel);
   Memory memory;
   std::map<std::string, Array> arrays;
-  for (const std::string &argument : line.arguments)
+  std::vector<uint32_t> offsets = module.getParameterOffsets(line.config.kernel);
+  for (const std::string &argument : line.arguments) {
+    size_t number = size_t(&argument - line.arguments.data());
+    if (number < offsets.size())
+      line.config.parameters.resize(offsets[number]);
     if (std::string problem = addArgument(argument, memory, arrays, line.config.parameters); !problem.empty())
       return fail(problem);
+  }
   if (isatty(STDERR_FILENO))
     line.settings.progress = [](const std::string &kernel, uint64_t done, uint64_t total) {
       std::cerr << "\r" << kernel << ": " << done << " of " << total << " blocks ";

@@ -51,6 +51,9 @@ public:
   /// The size of block that the kernel wants; one thread if it takes any.
   std::array<uint32_t, 3> getRequiredBlock(const std::string &kernel) const;
 
+  /// Where its parameters begin in the parameter block, in order.
+  std::vector<uint32_t> getParameterOffsets(const std::string &kernel) const;
+
   /// Bytes of shared memory that the kernel declares.
   int64_t getStaticSharedBytes(const std::string &kernel) const;
 
