@@ -108,8 +108,10 @@ static uint64_t writeFloat(double value, Mode mode) {
     value = value > 0 ? std::min(value, 1.0) : 0.0;
   switch (mode.to) {
   case Type::F64:
-    return bits<uint64_t>(canonical(value));
+    return bits<uint64_t>(value);
   case Type::F32: {
+    if (value != value && mode.from == Type::F64) // the upper part of the payload stays
+      return bits<uint32_t>(float(value));
     float narrow = canonical(roundToFloat(value, mode.rounding));
     return bits<uint32_t>(mode.flags & Mode::Flush ? flush(narrow) : narrow);
   }

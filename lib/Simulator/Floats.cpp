@@ -81,9 +81,9 @@ static void addSingle(Tables &tables) {
   addUnary(tables, "sin.approx", [](float a) { return float(std::sin(double(a))); });
   addUnary(tables, "cos.approx", [](float a) { return float(std::cos(double(a))); });
   rows["tanh.approx.f32"] = lanewise([](float a) { return canonical(float(std::tanh(double(a)))); });
-  rows["abs.f32"] = lanewise([](U32 a) { return a & 0x7fffffff; });
+  rows["abs.f32"] = lanewise([](float a) { return canonical(std::fabs(a)); });
   rows["abs.ftz.f32"] = lanewise([](float a) { return std::fabs(flush(a)); });
-  rows["neg.f32"] = lanewise([](U32 a) { return a ^ 0x80000000; });
+  rows["neg.f32"] = lanewise([](float a) { return canonical(-a); });
   rows["neg.ftz.f32"] = lanewise([](float a) { return -flush(a); });
   rows["copysign.f32"] = lanewise([](U32 a, U32 b) { return (a & 0x80000000) | (b & 0x7fffffff); });
   rows["testp.finite.f32"] = lanewise([](float a) { return bool(std::isfinite(a)); });
@@ -132,14 +132,14 @@ static bool decodeExtreme(Decoder &decoder) {
 static void addDouble(Tables &tables) {
   auto &rows = tables.rows;
   for (std::string rounding : {"", ".rn"}) {
-    rows["add" + rounding + ".f64"] = lanewise([](double a, double b) { return canonical(a + b); });
-    rows["sub" + rounding + ".f64"] = lanewise([](double a, double b) { return canonical(a - b); });
-    rows["mul" + rounding + ".f64"] = lanewise([](double a, double b) { return canonical(a * b); });
+    rows["add" + rounding + ".f64"] = lanewise([](double a, double b) { return a + b; });
+    rows["sub" + rounding + ".f64"] = lanewise([](double a, double b) { return a - b; });
+    rows["mul" + rounding + ".f64"] = lanewise([](double a, double b) { return a * b; });
   }
-  rows["fma.rn.f64"] = lanewise([](double a, double b, double c) { return canonical(std::fma(a, b, c)); });
-  rows["div.rn.f64"] = lanewise([](double a, double b) { return canonical(a / b); });
-  rows["rcp.rn.f64"] = lanewise([](double a) { return canonical(1 / a); });
-  rows["sqrt.rn.f64"] = lanewise([](double a) { return canonical(std::sqrt(a)); });
+  rows["fma.rn.f64"] = lanewise([](double a, double b, double c) { return std::fma(a, b, c); });
+  rows["div.rn.f64"] = lanewise([](double a, double b) { return a / b; });
+  rows["rcp.rn.f64"] = lanewise([](double a) { return 1 / a; });
+  rows["sqrt.rn.f64"] = lanewise([](double a) { return std::sqrt(a); });
   rows["abs.f64"] = lanewise([](U64 a) { return a & ~(U64(1) << 63); });
   rows["neg.f64"] = lanewise([](U64 a) { return a ^ U64(1) << 63; });
   rows["copysign.f64"] = lanewise([](U64 a, U64 b) { return (a & U64(1) << 63) | (b & ~(U64(1) << 63)); });

@@ -49,8 +49,10 @@ template <class T>
 static T extractField(T value, U32 start, U32 length) {
   using U = std::make_unsigned_t<T>;
   constexpr U32 width = sizeof(T) * 8;
-  start &= 0xff;
-  length &= 0xff;
+  if (width == 32) { // the low bytes count
+    start &= 0xff;
+    length &= 0xff;
+  }
   if (!length)
     return 0;
   U32 last = std::min(start + length - 1, width - 1);
@@ -86,12 +88,12 @@ static void addTyped(Tables &tables, const std::string &type) {
   rows["mul.hi." + type] = lanewise([](T a, T b) { return T(W(a) * W(b) >> (8 * sizeof(T))); });
   rows["mad.lo." + type] = lanewise([](U a, U b, U c) { return U(U64(a) * U64(b) + c); });
   rows["mad.hi." + type] = lanewise([](T a, T b, T c) { return T(U(W(a) * W(b) >> (8 * sizeof(T))) + U(c)); });
-  // A division by zero has no defined result; hardware gives all ones, and its remainder the dividend.
+  // A division by zero has no defined result; hardware gives all ones, for the remainder too.
   rows["div." + type] = lanewise([](T a, T b) {
     return b == 0 ? T(-1) : b == T(-1) && std::is_signed_v<T> ? T(U(0) - U(a)) : T(a / b);
   });
   rows["rem." + type] = lanewise([](T a, T b) {
-    return b == 0 ? a : b == T(-1) && std::is_signed_v<T> ? T(0) : T(a % b);
+    return b == 0 ? T(-1) : b == T(-1) && std::is_signed_v<T> ? T(0) : T(a % b);
   });
   rows["min." + type] = lanewise([](T a, T b) { return a < b ? a : b; });
   rows["max." + type] = lanewise([](T a, T b) { return a > b ? a : b; });

@@ -108,9 +108,13 @@ inline uint16_t toBF16(float value) {
 inline float fromF16(uint16_t value) { return float(decode(value, formatF16)); }
 inline uint16_t toF16(float value) { return uint16_t(encode(value, formatF16, Rounding::Nearest)); }
 
-/// NaN results of f32 and f64 instructions have these bits.
-inline float canonical(float value) { return value != value ? bits<float>(0x7fffffffu) : value; }
-inline double canonical(double value) { return value != value ? bits<double>(uint64_t(0x7fffffffffffffff)) : value; }
+/// NaN results of f32 instructions have these bits. Those of f64 are the host's: the payload of an operand, else
+/// 0xfff8000000000000, as on a GPU.
+inline float canonical(float value) {
+  uint32_t b = bits<uint32_t>(value);
+  return (b & 0x7fffffff) > 0x7f800000 ? bits<float>(0x7fffffffu) : value;
+}
+inline double canonical(double value) { return value; }
 
 inline float flush(float value) {
   uint32_t b = bits<uint32_t>(value);

@@ -62,7 +62,7 @@ def encode(x, fmt, rounding="rn", saturates=False):
     infinity = top << m if has_infinity else (1 << (e + m)) - 1
     largest = infinity - 1
     if x == NAN:
-        return canonical_nan(fmt)
+        return None if fmt == "f64" else canonical_nan(fmt)  # NaN of f64 keeps a payload: compared with a GPU only
     if x == "-0":
         return 1 << (e + m)
     if isinstance(x, float):
@@ -191,14 +191,15 @@ for bits in (16, 32, 64):
         if bits < 64:
             row(f"mul.wide.{t}", wide, [t, t], lambda x, y, v=view: v(x) * v(y))
             row(f"mad.wide.{t}", wide, [t, t, wide], lambda x, y, z, v=view: v(x) * v(y) + z)
-        row(f"div.{t}", t, [t, t], lambda x, y, v=view: None if not v(y) else int(abs(v(x)) // abs(v(y))) * (1 if v(x) * v(y) >= 0 else -1))
-        row(f"rem.{t}", t, [t, t], lambda x, y, v=view: None if not v(y) else abs(v(x)) % abs(v(y)) * (1 if v(x) >= 0 else -1))
+        row(f"div.{t}", t, [t, t], lambda x, y, v=view: -1 if not v(y) else int(abs(v(x)) // abs(v(y))) * (1 if v(x) * v(y) >= 0 else -1))
+        row(f"rem.{t}", t, [t, t], lambda x, y, v=view: -1 if not v(y) else abs(v(x)) % abs(v(y)) * (1 if v(x) >= 0 else -1))
         row(f"min.{t}", t, [t, t], lambda x, y, v=view: min(v(x), v(y)))
         row(f"max.{t}", t, [t, t], lambda x, y, v=view: max(v(x), v(y)))
         row(f"shr.{t}", t, [t, "u32"], lambda x, n, v=view, b=b: v(x) >> min(n, b))
         if bits > 16:
             def bfe(x, start, length, v=view, b=b, is_signed=t[0] == "s"):
-                start, length = start & 255, length & 255
+                if start > 255 or length > 255:
+                    return None  # the ISA leaves that open
                 last = min(start + length - 1, b - 1)
                 sign = is_signed and length and x >> last & 1
                 out = 0
@@ -261,7 +262,10 @@ def float_row(name, t, count, function, rounding="rn"):
         out = 0
         for i in range(2 if t.endswith("x2") else 1):
             parts = [decode(v >> (bits * i) & ((1 << bits) - 1), one) for v in values]
-            out |= encode(function(*parts), one, rounding) << (bits * i)
+            half = encode(function(*parts), one, rounding)
+            if half is None:
+                return None
+            out |= half << (bits * i)
         return out
 
     row(name, t, [t] * count, whole)
@@ -285,12 +289,12 @@ float_row("max.NaN.f32", "f32", 3, lambda a, b, c: extreme(extreme(a, b, True, T
 float_row("div.rn.f32", "f32", 2, div)
 float_row("div.rn.f64", "f64", 2, div)
 float_row("rcp.rn.f32", "f32", 1, lambda a: div(Fraction(1), a))
-row("abs.f32", "f32", ["f32"], lambda x: x & 0x7FFFFFFF)
-row("neg.f32", "f32", ["f32"], lambda x: x ^ 0x80000000)
+float_row("abs.f32", "f32", 1, lambda a: minus(a) if negative(a) else a)
+float_row("neg.f32", "f32", 1, minus)
 
 
 def cvt(name, to, fro, **options):
-    row(name, to, [fro], lambda x: encode(decode(x, fro), to, **options))
+    row(name, to, [fro], lambda x: None if decode(x, fro) == NAN and fro == "f64" else encode(decode(x, fro), to, **options))
 
 
 for rounding in ("rn", "rz", "rm", "rp"):
