@@ -63,6 +63,32 @@ void Warp::releaseTo(Clocks &collected, uint32_t members) {
   ++clock;
 }
 
+/// Once all lanes are together: what each of them learned by itself, the warp knows.
+void Warp::settleLanes() {
+  for (size_t t = 0; t < clocks.known.size(); ++t) {
+    uint32_t known = UINT32_MAX, fenced = UINT32_MAX;
+    forEachLane(live, [&](unsigned lane) {
+      const Clocks &own = laneClocks[lane] ? *laneClocks[lane] : clocks;
+      known = std::min(known, own.known[t]);
+      fenced = std::min(fenced, own.fenced[t]);
+    });
+    clocks.known[t] = std::max(clocks.known[t], known);
+    clocks.fenced[t] = std::max(clocks.fenced[t], fenced);
+  }
+  hasLaneClocks = false;
+  for (auto &lane : laneClocks) {
+    if (!lane)
+      continue;
+    bool isMore = false;
+    for (size_t t = 0; t < clocks.known.size() && !isMore; ++t)
+      isMore = lane->known[t] > clocks.known[t] || lane->fenced[t] > clocks.fenced[t];
+    if (!isMore)
+      lane.reset();
+    hasLaneClocks |= isMore;
+  }
+  updateLeast();
+}
+
 void Warp::acquire(const Clocks &from, uint32_t members) {
   if (from.known.empty())
     return;

@@ -275,6 +275,7 @@ public:
 
   // Clocks.cpp.
   void syncLanes(uint32_t members);
+  void settleLanes();
   void releaseTo(Clocks &collected, uint32_t members);
   void acquire(const Clocks &from, uint32_t members);
   void fenceAsync(uint32_t members);

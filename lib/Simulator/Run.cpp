@@ -81,6 +81,8 @@ void Warp::reschedule() {
       others.erase(others.begin() + i);
     } else
       ++i;
+  if (lanes == live && hasLaneClocks)
+    settleLanes();
   if (lanes)
     others.push_back({pc, lanes, Split::Ready});
   select();
