@@ -4,6 +4,7 @@ tensor maps and wgmma; both are compiled by nvcc."""
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,15 +19,24 @@ def to_bf16(x):
     return (x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
 
 
-def run(name, m, n, k, grid, maps=()):
+def run(name, m, n, k, grid, maps=(), edit=None, fault=None):
+    """With `edit`, a pair of pattern and replacement, the kernel is spoiled, and the simulator has to say `fault`."""
     rng = np.random.default_rng(m)
     a, b = rng.integers(-8, 9, (m, k)), rng.integers(-8, 9, (n, k))
     with tempfile.TemporaryDirectory() as folder:
         to_bf16(a).tofile(f"{folder}/a")
         to_bf16(b).tofile(f"{folder}/b")
-        command = [SIM, str(HERE / "Inputs" / name), f"--grid={grid}", "--block=128", f"--arg=c=f32[{m * n}]"]
+        text = (HERE / "Inputs" / name).read_text()
+        pathlib.Path(folder, name).write_text(re.sub(*edit, text) if edit else text)
+        command = [SIM, f"{folder}/{name}", f"--grid={grid}", "--block=128", f"--arg=c=f32[{m * n}]"]
         command += [f"--arg=a=u16[{m * k}]:@{folder}/a", f"--arg=b=u16[{n * k}]:@{folder}/b", *maps, f"--arg=i32={m}", f"--arg=i32={n}", f"--arg=i32={k}", f"--save=c={folder}/c"]
-        subprocess.run(command, check=True)
+        done = subprocess.run(command, capture_output=True, text=True)
+        if fault:
+            if not re.search(fault, done.stderr):
+                sys.exit(f"{name} with {edit}: expected '{fault}', but got: {done.stderr}")
+            return
+        if done.returncode:
+            sys.exit(f"{name}: {done.stderr}")
         got = np.fromfile(f"{folder}/c", np.float32).reshape(m, n)
     if not np.array_equal(got, a @ b.T):
         sys.exit(f"{name}: {m} x {n} x {k} is wrong")
@@ -36,3 +46,8 @@ for m, n, k in ((64, 64, 32), (70, 50, 40), (5, 130, 33), (1, 1, 1)):
     run("gemm.ptx", m, n, k, f"{-(-n // 64)},{-(-m // 64)}")
 for m, n, k in ((64, 64, 64), (50, 24, 200), (1, 8, 328)):  # rows of a tensor map start at multiples of 16 bytes
     run("tma.ptx", m, n, k, 1, [f"--arg=map=a:{m}x{k}:64x64:128b", f"--arg=map=b:{n}x{k}:64x64:128b"])
+
+small = (50, 24, 200, 1, ["--arg=map=a:50x200:64x64:128b", "--arg=map=b:24x200:64x64:128b"])
+no_wait = (r"mbarrier.try_wait.parity\S* done, [^;]*;", "setp.eq.u32 done, 0, 0;")
+run("tma.ptx", *small, no_wait, r"async: reads [AB] at .*, but an asynchronous copy of thread 0 is on its way there: nothing waited for it")
+run("tma.ptx", *small, (r"(mov.u32\s+%r\d+), 16384;", r"\1, 16392;"), r"deadlock: nothing can go on: .* 0 of 1 arrivals and 8 bytes missing in phase 0")
