@@ -74,7 +74,7 @@ def run_case(name, chip, sample, pool, counts, missed):
         if not good:
             return
         arrays = pattern.make(*CASES[name], seed=0)
-        bundle = with_few_blocks(json.loads((folder / "b.json").read_text()), 1)
+        bundle = with_few_blocks(json.loads((folder / "b.json").read_text()))
         (folder / "b.json").write_text(json.dumps(bundle))
         right, problem = simulate(folder / "b.json", pattern, arrays, chip)
         if right is None:
