@@ -50,7 +50,7 @@ struct Descriptor {
       address += swizzle == 0 ? at / row * stride + inner / 8 * leading : at / row * leading + inner / 8 * stride;
     }
     unsigned bitsSwapped = swizzle == 1 ? 7 : swizzle == 2 ? 3 : swizzle == 3 ? 1 : 0;
-    return address ^ (((address >> 7) + baseOffset & bitsSwapped) << 4);
+    return address ^ ((((address >> 7) + baseOffset) & bitsSwapped) << 4);
   }
 };
 } // namespace
