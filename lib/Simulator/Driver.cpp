@@ -291,8 +291,11 @@ static int launch(LaunchConfig config, void *function, void **parameters, void *
   if (faults.empty())
     return Success;
   std::string text = std::to_string(faults.size()) + (faults.size() == 1 ? " fault" : " faults");
-  for (const Fault &fault : faults)
-    text += "\n  " + fault.format();
+  constexpr size_t most = 8; // the rest mostly follows from these
+  for (size_t i = 0; i < faults.size() && i < most; ++i)
+    text += "\n  " + faults[i].format();
+  if (faults.size() > most)
+    text += "\n  and " + std::to_string(faults.size() - most) + " more";
   return fail(LaunchFailed, text);
 }
 
