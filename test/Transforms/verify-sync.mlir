@@ -239,7 +239,7 @@ gpu.module @kernels {
 
 // Different ops may give an entry to different threads.
 gpu.module @kernels {
-  gpu.func @written_twice() attributes {known_block_size = array<i32: 128, 1, 1>} {
+  gpu.func @written_twice(%sums: tensor<64xf32, #ssa_gpu.rows>) attributes {known_block_size = array<i32: 128, 1, 1>} {
     %zero = arith.constant 0.0 : f32
     // expected-note @below {{the memory is allocated here}}
     %array = ssa_gpu.alloc : !array
@@ -249,10 +249,7 @@ gpu.module @kernels {
       ssa_gpu.yield %zero : f32
     } : !array
     // expected-error @below {{overwrites '!ssa_gpu.shared<4096xf32>' while other threads may still write it}}
-    ssa_gpu.fill %array {
-    ^bb0(%e: i32):
-      ssa_gpu.yield %zero : f32
-    } : !array
+    %all = ssa_gpu.join_groups sum %sums through %array groups 2 : tensor<64xf32, #ssa_gpu.rows>, !array -> tensor<64xf32, #ssa_gpu.rows>
     gpu.return
   }
 }

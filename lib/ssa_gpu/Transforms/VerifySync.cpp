@@ -206,14 +206,17 @@ static AllocOp getAllocation(Value memory) {
   return nullptr;
 }
 
-/// Whether all that touches shared memory is known here. Roles of warps are not: what one writes another reads, in the order that pipes
-/// give; the simulator checks that while kernels run.
+/// Whether all that touches shared memory is known here. Two things are not: roles of warps, where one writes what another reads, in the order
+/// that pipes give; and loops that begin at a number which is only known at run time, with slots that depend on it. The simulator checks both
+/// while kernels run.
 bool KernelWalk::isUnderstood() {
   return !kernel.walk([&](Operation *op) {
     bool isShared = llvm::any_of(op->getOperands(), [](Value v) { return isa<SharedType>(v.getType()) && !getAllocation(v); });
-    bool isKnownRegion = op == kernel || isa<scf::ForOp, scf::IfOp, scf::WhileOp, FindRowsOp, FillOp, MapRowsOp, MapColumnsOp, MapOp,
-                                             StoreRowsOp, StoreEntriesOp>(op);
-    return isShared || (op->getNumRegions() != 0 && !isKnownRegion) ? WalkResult::interrupt() : WalkResult::advance();
+    bool isKnownRegion = op == kernel || isa<scf::ForOp, scf::IfOp, scf::WhileOp, FindRowsOp, FillOp, MapRowsOp, MapColumnsOp, MapOp, StoreRowsOp,
+                                             StoreColumnsOp, StoreEntriesOp>(op);
+    auto loop = dyn_cast<scf::ForOp>(op);
+    bool beginsAnywhere = loop && !isCounter(loop) && !loop.getLowerBound().getDefiningOp<gpu::BlockIdOp>();
+    return isShared || beginsAnywhere || (op->getNumRegions() != 0 && !isKnownRegion) ? WalkResult::interrupt() : WalkResult::advance();
   }).wasInterrupted();
 }
 

@@ -140,11 +140,11 @@ func.func @within(%q: !q, %k: !k, %l: !l) -> !s {
 !q = tensor<?x4x?x64xf16>
 !s = tensor<?x4x?x?xf32>
 
-// What the region reads from outside is an argument; what depends on the row alone is read once a row.
+// What the region reads from outside is an argument, and read where the scores are; a head is a column of the tile.
 // CHECK: gpu.func @ssa_route({{.*}}%[[BIAS:.*]]: memref<4xf32, strided<[1], offset: ?>>, %{{.*}}: index)
 // CHECK: ssa_gpu.map %{{.*}} {
 // CHECK: memref.load %[[BIAS]]
-// CHECK: } : (tensor<[[ROWS:[0-9]+]]xindex, #ssa_gpu.rows>) -> (tensor<[[ROWS]]xf32, #ssa_gpu.rows>, tensor<[[ROWS]]xi1, #ssa_gpu.rows>)
+// CHECK: } : (tensor<[[SHAPE:.*]]xindex, #ssa_gpu.accumulator>) -> (tensor<[[SHAPE]]xf32, #ssa_gpu.accumulator>, tensor<[[SHAPE]]xi1, #ssa_gpu.accumulator>)
 // CHECK-LABEL: func.func @region
 func.func @region(%q: !q, %k: !q, %bias: tensor<4xf32>) -> !s {
   %s = ssa.route %q, %k score (%x, %w, %b, %h, %p, %j) {

@@ -286,7 +286,7 @@ AttendKernel::State AttendKernel::attend(const KeySlots &slots, ScoreTiles &scor
 void AttendKernel::store(const Item &item, ScoreTiles &scores, State state) {
   Type f32 = k.builder.getF32Type();
   State initial = getInitialState();
-  if (plan.groups > 1) // the sums of the last item have been read; between items without keys nothing else waits
+  if (plan.groups > 1 && plan.hasRoles()) // the sums of the last item have been read; between items without keys nothing else waits
     t.barrier();
   Value sum = t.joinGroups(ssa_gpu::RowReduction::sum, state.sum, getScratch(1));
   // An empty row has sum 0 and is 0 / 1.
