@@ -387,12 +387,26 @@ def print_line(cells, widths):
     )
 
 
+def run_once(pattern, row, folder, most=20000):
+    """The largest of a pattern's small cases, once and without comparing: for tools that watch kernels, which take long."""
+    if not row["bundle"]:
+        return "no kernel yet"
+    runner = Runner(pattern, row, folder)
+    case = max(row["cases"], key=lambda c: (np.prod(c["size"]) <= most, np.prod(c["size"]) * (1 if np.prod(c["size"]) <= most else -1)))
+    b, m, n = case["size"]
+    runner.function(*runner.tensors(pattern.make(b, m, n, case["seed"])))
+    torch.cuda.synchronize()
+    return f"ran at {b}x{m}x{n}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", nargs="?", type=pathlib.Path, default=HERE)
     parser.add_argument("words", nargs="*")
     parser.add_argument("--markdown", type=pathlib.Path, help="write the table there, too")
     parser.add_argument("--limit", type=float, default=540, help="seconds after which no further case is begun (540)")
+    parser.add_argument("--part", default="1/1", help="every so manieth pattern, as 2/8: for several processes at a time")
+    parser.add_argument("--once", action="store_true", help="run a small case of each, without comparing, for compute-sanitizer")
     options = parser.parse_intermixed_args()
     if not (options.folder / "manifest.json").exists() and (HERE / "manifest.json").exists():
         options.words.insert(0, str(options.folder))
@@ -401,6 +415,13 @@ def main():
     manifest = json.loads((options.folder / "manifest.json").read_text())
     patterns = {pattern.name: pattern for pattern in PATTERNS}
     rows = [row for row in manifest["rows"] if not options.words or any(word in row["name"] for word in options.words)]
+    part, parts = map(int, options.part.split("/"))
+    rows = rows[part - 1 :: parts]
+    if options.once:
+        for row in rows:
+            if time.time() < started + options.limit:
+                print(f"{row['name']}: {run_once(patterns[row['name']], row, options.folder)}", flush=True)
+        return 0
     device = f"{torch.cuda.get_device_name()} (sm_%d%d)" % torch.cuda.get_device_capability()
     driver = ssa._driver.get_driver().version_text
     about = f"{device}, CUDA driver {driver}, torch {torch.__version__}, {time.strftime('%Y-%m-%d')}"

@@ -84,7 +84,7 @@ def main():
     for key in sorted({*found, *missed}):
         print(f"{key[0]:28} {key[1]:36} found {found[key]:3}  not found {missed[key]:3}")
     print(f"{sum(found.values())} found, {sum(missed.values())} not")
-    if sum(found.values()) < 200 or any(not found[key] for key in missed):
+    if sum(found.values()) < 200 or any(not found[key] for key in set(missed) - HARMLESS):
         faults.append("expected at least 200 mutants to be found, some of each kind")
     sys.exit("\n".join(faults) or 0)
 
