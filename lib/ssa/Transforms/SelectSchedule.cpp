@@ -44,8 +44,8 @@ static ScheduleAttr selectSchedule(SparseAttendOp op, TargetAttr target) {
   if (widest > 256)
     return schedule(64, op.valuesAreKeys() ? 64 : 32, 2);
   bool isTall = instruction == Instruction::wgmma && rowsPerList >= 128;
-  // A step of 128 keys needs the registers that wider heads take for outputs.
-  ScheduleAttr tall = schedule(128, widest <= 128 ? 128 : 64, 2);
+  // A step of 128 keys needs the registers that wider heads take for outputs, and score regions for what they compute with.
+  ScheduleAttr tall = schedule(128, widest <= 128 && op.getScore().empty() ? 128 : 64, 2);
   if (isTall && tall.getSharedBytes(op) <= target.sharedMemoryBytes())
     return tall;
   ScheduleAttr three = schedule(64, 64, 3), two = schedule(64, 64, 2);

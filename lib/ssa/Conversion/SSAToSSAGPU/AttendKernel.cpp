@@ -17,6 +17,8 @@ LogicalResult AttendKernel::build(Value items) {
   readSizes();
   Value total = k.addItems(items, plan.maxBlocks);
   allocate();
+  if (!op.getScore().empty() && !plan.hasRoles()) // without a word the assembler spills for a region's values
+    k.setBlocksPerSM(plan.blocksPerSM);
   plan.hasRoles() ? buildRoles(total) : buildWithoutRoles(total);
   return result;
 }
