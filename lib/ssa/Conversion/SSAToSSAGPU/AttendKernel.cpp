@@ -453,6 +453,8 @@ SmallVector<Value> AttendKernel::consumeKeysAndValues(const KeySlots &slots, Sco
     SoftmaxStep softmax = getSoftmax(t.waitMma(products, 1), ticket, carried[0], carried[1]);
     output = t.waitMma(output, 0);
     t.release(values.pipe, before);
+    if (plan.groups > 1) // all groups have read the weights of the step before
+      t.barrier();
     return {softmax.max, softmax.sum, rescale(output, softmax), getWeights(softmax), ticket};
   });
   Value last = state[4];
