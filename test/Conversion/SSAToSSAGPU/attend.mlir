@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: ssa-opt %s --split-input-file --pass-pipeline='builtin.module(ssa-attach-target{chip=sm_90a},ssa-select-schedule,convert-ssa-to-ssa-gpu,canonicalize,cse)' | FileCheck %s
+// RUN: ssa-opt %s --split-input-file --pass-pipeline='builtin.module(ssa-attach-target{chip=sm_100},ssa-select-schedule,convert-ssa-to-ssa-gpu,canonicalize,cse)' | FileCheck %s --check-prefix=SYNC
+
+!q = tensor<?x16x?x128xbf16>
+!kv = tensor<?x4x?x128xbf16>
+!l = tensor<?x16x?xf32>
+
+// Some warps copy, others multiply; whole steps are boxes, and the product of values is under way during the next softmax.
+// CHECK: gpu.func @ssa_sparse_attend(
+// CHECK-SAME: !nvgpu.tensormap.descriptor
+// CHECK: ssa_gpu.alloc_pipe {consumers = 8 : i64, producers = 4 : i64} : <2>
+// CHECK: ssa_gpu.roles threads [256, 128] registers [224, 56] {
+// CHECK: ssa_gpu.mma wgmma async %{{.*}}, transposed
+// CHECK: ssa_gpu.mma wgmma async %{{.*}}, %{{.*}}, %{{.*}} : tensor<128x128xbf16, #ssa_gpu.operand>
+// CHECK: ssa_gpu.wait_mma %{{.*}} pending 1
+// CHECK: ssa_gpu.release
+// CHECK: ssa_gpu.wait_mma %{{.*}} pending 0
+// CHECK: ssa_gpu.store_rows
+// CHECK: width = 8
+// CHECK: }, {
+// CHECK: ssa_gpu.acquire
+// CHECK: ssa_gpu.copy_box
+// CHECK: } else {
+// CHECK: ssa_gpu.copy_rows
+// CHECK: ssa_gpu.finish_copies 0
+// CHECK: ssa_gpu.publish
+// Without keys there is no tensor map, and rows are filled.
+// CHECK-LABEL: func.func @window
+// CHECK: scf.if
+// CHECK: nvgpu.tma.create.descriptor
+// CHECK: gpu.launch_func @kernels::@ssa_sparse_attend
+// CHECK: } else {
+// CHECK: gpu.launch_func @kernels::@ssa_fill
+
+// SYNC: gpu.func @ssa_sparse_attend(
+// SYNC-NOT: ssa_gpu.roles
+// SYNC: ssa_gpu.mma mma_sync
+func.func @window(%q: !q, %k: !kv, %v: !kv) -> !q {
+  %o, %l = ssa.sparse_attend %q, %k, %v {mask = #ssa.mask<causal, window = 256>} : !q, !kv, !kv -> !q, !l
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<?x16x?x576xbf16>
+!k = tensor<?x1x?x576xbf16>
+!v = tensor<?x1x?x512xbf16>
+!o = tensor<?x16x?x512xbf16>
+!l = tensor<?x16x?xf32>
+!s = !ssa.selection<?x1x?x64, key_block = 1, sorted>
+
+// Values that are the first columns of keys are there once; groups of warps share the columns of the output.
+// CHECK: gpu.func @ssa_sparse_attend(
+// CHECK: ssa_gpu.alloc : <1x64x576xbf16>
+// CHECK-NEXT: ssa_gpu.alloc : <2x64x576xbf16>
+// CHECK-NOT: x512xbf16>
+// CHECK: ssa_gpu.roles
+// CHECK: ssa_gpu.join_groups max
+// CHECK: ssa_gpu.store_operand
+// CHECK-NEXT: ssa_gpu.barrier
+// CHECK: ssa_gpu.columns %{{.*}} {first = 0 : i64}
+// CHECK: tensor<64x512xf32, #ssa_gpu.accumulator<groups = 2>>
+// CHECK-LABEL: func.func @latent
+// SYNC: gpu.func @ssa_sparse_attend(
+// SYNC: tensor<64x512xf32, #ssa_gpu.accumulator<groups = 4>>
+func.func @latent(%q: !q, %k: !k, %s: !s) -> !o {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %k, %c0 : !k
+  %n = tensor.dim %k, %c2 : !k
+  %v = tensor.extract_slice %k[0, 0, 0, 0] [%b, 1, %n, 512] [1, 1, 1, 1] : !k to !v
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>} : !q, !k, !v, !s -> !o, !l
+  return %o : !o
+}
