@@ -147,21 +147,6 @@ static uint64_t convert(uint64_t value, Mode mode) {
   return writeFloat(number, mode);
 }
 
-static uint64_t readRegister(const Warp &warp, int32_t offset, unsigned bytes, unsigned lane) {
-  return bytes == 2   ? warp.source<uint16_t>(offset)[lane]
-         : bytes == 4 ? warp.source<uint32_t>(offset)[lane]
-                      : warp.source<uint64_t>(offset)[lane];
-}
-
-static void writeRegister(const Warp &warp, int32_t offset, unsigned bytes, unsigned lane, uint64_t value) {
-  if (bytes == 2)
-    warp.destination<uint16_t>(offset)[lane] = uint16_t(value);
-  else if (bytes == 4)
-    warp.destination<uint32_t>(offset)[lane] = uint32_t(value);
-  else
-    warp.destination<uint64_t>(offset)[lane] = value;
-}
-
 static Mode modeOf(const Instruction &instruction) {
   Mode mode;
   std::memcpy(&mode, &instruction.extra, sizeof(mode));
@@ -172,8 +157,8 @@ static Mode modeOf(const Instruction &instruction) {
 static void convertOne(Warp &warp, const Instruction &instruction) {
   Mode mode = modeOf(instruction);
   forEachLane(warp.active, [&](unsigned lane) {
-    uint64_t value = readRegister(warp, instruction.operands[1], instruction.count, lane);
-    writeRegister(warp, instruction.operands[0], instruction.width, lane, convert(value, mode));
+    uint64_t value = warp.read(instruction.operands[1], instruction.count, lane);
+    warp.write(instruction.operands[0], instruction.width, lane, convert(value, mode));
   });
 }
 
@@ -189,7 +174,7 @@ static void convertToPair(Warp &warp, const Instruction &instruction) {
   unsigned half = widthOf(mode.to) * 4;
   forEachLane(warp.active, [&](unsigned lane) {
     uint64_t value = writeFloat(high[lane], mode) << half | writeFloat(low[lane], mode);
-    writeRegister(warp, instruction.operands[0], widthOf(mode.to), lane, value);
+    warp.write(instruction.operands[0], widthOf(mode.to), lane, value);
   });
 }
 
@@ -198,10 +183,10 @@ static void convertPair(Warp &warp, const Instruction &instruction) {
   Mode mode = modeOf(instruction);
   unsigned from = widthOf(mode.from) * 4, to = widthOf(mode.to) * 4;
   forEachLane(warp.active, [&](unsigned lane) {
-    uint64_t value = readRegister(warp, instruction.operands[1], widthOf(mode.from), lane);
+    uint64_t value = warp.read(instruction.operands[1], widthOf(mode.from), lane);
     uint64_t low = writeFloat(readFloat(value & ((1u << from) - 1), mode.from), mode);
     uint64_t high = writeFloat(readFloat(value >> from, mode.from), mode);
-    writeRegister(warp, instruction.operands[0], widthOf(mode.to), lane, high << to | low);
+    warp.write(instruction.operands[0], widthOf(mode.to), lane, high << to | low);
   });
 }
 

@@ -258,6 +258,18 @@ public:
   T *destination(int32_t offset) const {
     return reinterpret_cast<T *>(registers + offset);
   }
+  /// What a lane has of a register of 2, 4 or 8 bytes.
+  uint64_t read(int32_t offset, unsigned bytes, unsigned lane) const {
+    return bytes == 2 ? source<uint16_t>(offset)[lane] : bytes == 4 ? source<uint32_t>(offset)[lane] : source<uint64_t>(offset)[lane];
+  }
+  void write(int32_t offset, unsigned bytes, unsigned lane, uint64_t value) const {
+    if (bytes == 2)
+      destination<uint16_t>(offset)[lane] = uint16_t(value);
+    else if (bytes == 4)
+      destination<uint32_t>(offset)[lane] = uint32_t(value);
+    else
+      destination<uint64_t>(offset)[lane] = value;
+  }
   uint32_t predicate(int32_t offset) const { return *source<uint32_t>(offset); }
   void setPredicate(int32_t offset, uint32_t value) const {
     uint32_t *mask = destination<uint32_t>(offset);

@@ -25,38 +25,23 @@ static void copyPredicate(Warp &warp, const Instruction &instruction) {
   warp.setPredicate(instruction.operands[0], warp.predicate(instruction.operands[1]));
 }
 
-static uint64_t readLane(const Warp &warp, int32_t offset, unsigned bytes, unsigned lane) {
-  return bytes == 2   ? warp.source<uint16_t>(offset)[lane]
-         : bytes == 4 ? warp.source<uint32_t>(offset)[lane]
-                      : warp.source<uint64_t>(offset)[lane];
-}
-
-static void writeLane(const Warp &warp, int32_t offset, unsigned bytes, unsigned lane, uint64_t value) {
-  if (bytes == 2)
-    warp.destination<uint16_t>(offset)[lane] = uint16_t(value);
-  else if (bytes == 4)
-    warp.destination<uint32_t>(offset)[lane] = uint32_t(value);
-  else
-    warp.destination<uint64_t>(offset)[lane] = value;
-}
-
 /// d = {a, b, ..}; `extra` bytes each, `width` bytes together.
 static void pack(Warp &warp, const Instruction &instruction) {
   const int32_t *parts = warp.kernel->lists.data() + instruction.list;
   forEachLane(warp.active, [&](unsigned lane) {
     uint64_t value = 0;
     for (unsigned i = 0; i < instruction.count; ++i)
-      value |= readLane(warp, parts[i], instruction.extra, lane) << (8 * instruction.extra * i);
-    writeLane(warp, instruction.operands[0], instruction.width, lane, value);
+      value |= warp.read(parts[i], instruction.extra, lane) << (8 * instruction.extra * i);
+    warp.write(instruction.operands[0], instruction.width, lane, value);
   });
 }
 
 static void unpack(Warp &warp, const Instruction &instruction) {
   const int32_t *parts = warp.kernel->lists.data() + instruction.list;
   forEachLane(warp.active, [&](unsigned lane) {
-    uint64_t value = readLane(warp, instruction.operands[1], instruction.width, lane);
+    uint64_t value = warp.read(instruction.operands[1], instruction.width, lane);
     for (unsigned i = 0; i < instruction.count; ++i)
-      writeLane(warp, parts[i], instruction.extra, lane, value >> (8 * instruction.extra * i));
+      warp.write(parts[i], instruction.extra, lane, value >> (8 * instruction.extra * i));
   });
 }
 

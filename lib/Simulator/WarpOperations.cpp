@@ -60,6 +60,17 @@ static void shuffle(Warp &warp, const Instruction &instruction) {
     warp.fault(instruction, stranger, "collective", "reads a register of a lane that does not execute this");
 }
 
+/// The predicate behind `|` in the first operand, if there is one, as destination 1.
+static bool decodeSecondDestination(Decoder &decoder) {
+  if (decoder.operand(0).second.empty())
+    return true;
+  Operand second;
+  second.kind = Operand::Name;
+  second.name = decoder.operand(0).second;
+  Class kind = Class::Predicate;
+  return decoder.destination(second, kind, decoder.instruction.operands[1]);
+}
+
 static bool decodeShuffle(Decoder &decoder) {
   int mode = decoder.takeOneOf({"up", "down", "bfly", "idx"});
   if (mode < 0 || !decoder.take("sync") || !decoder.take("b32") || !decoder.expectNoParts() ||
@@ -73,14 +84,8 @@ static bool decodeShuffle(Decoder &decoder) {
   for (unsigned i = 1; i <= 4; ++i)
     if (!decoder.source(i, Class::Word, i + 1))
       return false;
-  if (!decoder.operand(0).second.empty()) {
-    Operand second;
-    second.kind = Operand::Name;
-    second.name = decoder.operand(0).second;
-    Class kind = Class::Predicate;
-    if (!decoder.destination(second, kind, instruction.operands[1]))
-      return false;
-  }
+  if (!decodeSecondDestination(decoder))
+    return false;
   return decoder.destination(0, Class::Word, 0);
 }
 
@@ -157,14 +162,8 @@ static bool decodeMatch(Decoder &decoder) {
                          : (type ? match<uint64_t, false> : match<uint32_t, false>);
   instruction.isCollective = true;
   instruction.maskOperand = 3;
-  if (!decoder.operand(0).second.empty()) {
-    Operand second;
-    second.kind = Operand::Name;
-    second.name = decoder.operand(0).second;
-    Class kind = Class::Predicate;
-    if (!decoder.destination(second, kind, instruction.operands[1]))
-      return false;
-  }
+  if (!decodeSecondDestination(decoder))
+    return false;
   return decoder.source(1, type ? Class::Double : Class::Word, 2) && decoder.source(2, Class::Word, 3) &&
          decoder.destination(0, Class::Word, 0);
 }
