@@ -20,9 +20,7 @@ struct ConvertAlloc : OpConversionPattern<AllocOp> {
     if (!op.getOffset())
       return op.emitOpError("has no offset; run 'ssa-gpu-allocate' first");
     ThreadEmitter e(rewriter, op);
-    auto type = LLVM::LLVMPointerType::get(op.getContext(), 3);
-    Value base = LLVM::AddressOfOp::create(rewriter, e.loc, type, sharedMemoryName);
-    rewriter.replaceOp(op, e.offset(base, int64_t(*op.getOffset())));
+    rewriter.replaceOp(op, e.sharedAddress(*op.getOffset()));
     return success();
   }
 };

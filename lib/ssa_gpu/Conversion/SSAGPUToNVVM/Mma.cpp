@@ -122,9 +122,7 @@ Value convertMmaSync(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value acc
 //===----------------------------------------------------------------------===//
 
 /// `value`, equal in all lanes of a warp, read from one lane: then the assembler knows, and keeps what depends on it in uniform registers.
-Value uniform(ThreadEmitter &e, Value value) {
-  return gpu::ShuffleOp::create(e.builder, e.loc, value, e.i32(0), e.i32(32), gpu::ShuffleMode::IDX).getShuffleResult();
-}
+Value uniform(ThreadEmitter &e, Value value) { return e.readLane(value, e.i32(0)); }
 
 /// A matrix descriptor of the 128-byte swizzle: 8 rows are 1024 bytes; `leading` bytes between panels where rows are the inner dimension.
 Value makeDescriptor(ThreadEmitter &e, Value address, int64_t leading) {
@@ -193,12 +191,10 @@ SmallVector<Value> callAsm(ThreadEmitter &e, StringRef text, int64_t count, Arra
   SmallVector<Value> operands(inits);
   llvm::append_range(operands, inputs);
   auto type = LLVM::LLVMStructType::getLiteral(e.builder.getContext(), SmallVector<Type>(count, e.builder.getF32Type()));
-  auto call = LLVM::InlineAsmOp::create(e.builder, e.loc, type, operands, text, constraints, /*has_side_effects=*/true,
-                                        /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-                                        LLVM::AsmDialectAttr::get(e.builder.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
+  Value registers = e.inlineAsm(type, text, constraints, operands);
   SmallVector<Value> results;
   for (int64_t i = 0; i < count; ++i)
-    results.push_back(LLVM::ExtractValueOp::create(e.builder, e.loc, call.getResult(0), i));
+    results.push_back(LLVM::ExtractValueOp::create(e.builder, e.loc, registers, i));
   return results;
 }
 

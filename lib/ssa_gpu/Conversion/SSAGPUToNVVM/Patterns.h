@@ -58,6 +58,11 @@ public:
   Value insert(Value scalar, Value vector, int64_t i);
   Value fromElements(ArrayRef<Value> elements);
 
+  /// Inline assembly with side effects; `type` is that of its result, void if it has none.
+  Value inlineAsm(Type type, StringRef text, StringRef constraints, ValueRange operands);
+
+  /// Byte `offset` of the kernel's shared memory.
+  Value sharedAddress(int64_t offset);
   /// `address` plus bytes, in shared memory.
   Value offset(Value address, Value bytes);
   Value offset(Value address, int64_t bytes);

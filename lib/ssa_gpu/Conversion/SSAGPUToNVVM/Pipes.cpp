@@ -24,10 +24,7 @@ constexpr int64_t barrierBytes = 8;
 Value callAsm(ThreadEmitter &e, StringRef text, StringRef constraints, ValueRange operands, bool hasResult = false) {
   Type type = hasResult ? Type(e.builder.getI32Type()) : LLVM::LLVMVoidType::get(e.builder.getContext());
   std::string all = (constraints + (constraints.empty() ? "" : ",") + "~{memory}").str();
-  auto call = LLVM::InlineAsmOp::create(e.builder, e.loc, type, operands, text, all, /*has_side_effects=*/true,
-                                        /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-                                        LLVM::AsmDialectAttr::get(e.builder.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
-  return hasResult ? call.getResult(0) : Value();
+  return e.inlineAsm(type, text, all, operands);
 }
 
 /// The slot of a ticket, and how often, modulo 2, all slots have been used before it.
@@ -79,8 +76,7 @@ struct ConvertAllocPipe : OpConversionPattern<AllocPipeOp> {
     if (!op.getOffset())
       return op.emitOpError("has no offset; run 'ssa-gpu-allocate' first");
     ThreadEmitter e(rewriter, op);
-    auto type = LLVM::LLVMPointerType::get(op.getContext(), 3);
-    Value pipe = e.offset(LLVM::AddressOfOp::create(rewriter, e.loc, type, sharedMemoryName), int64_t(*op.getOffset()));
+    Value pipe = e.sharedAddress(*op.getOffset());
     int64_t slots = op.getPipe().getType().getSlots();
     scf::IfOp::create(rewriter, e.loc, e.lt(e.thread(), 1), [&](OpBuilder &, Location) {
       for (int64_t i = 0; i < 2 * slots; ++i) {
@@ -94,52 +90,24 @@ struct ConvertAllocPipe : OpConversionPattern<AllocPipeOp> {
   }
 };
 
-struct ConvertAcquire : OpConversionPattern<AcquireOp> {
-  using OpConversionPattern::OpConversionPattern;
+/// An op on the slot of a ticket.
+template <typename Op>
+struct ConvertPipeOp : OpConversionPattern<Op> {
+  using OpConversionPattern<Op>::OpConversionPattern;
 
-  LogicalResult matchAndRewrite(AcquireOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
     int64_t slots = op.getPipe().getType().getSlots();
     Turn turn(e, adaptor.getTicket(), slots);
-    // A slot is empty before its first use: the phase before the first counts as ended.
-    wait(e, getEmptyBarrier(e, adaptor.getPipe(), turn, slots), e.bitXor(turn.parity, e.i32(1)));
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
-struct ConvertPublish : OpConversionPattern<PublishOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult matchAndRewrite(PublishOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
-    ThreadEmitter e(rewriter, op);
-    Turn turn(e, adaptor.getTicket(), op.getPipe().getType().getSlots());
-    arrive(e, getFullBarrier(e, adaptor.getPipe(), turn));
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
-struct ConvertAwait : OpConversionPattern<AwaitOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult matchAndRewrite(AwaitOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
-    ThreadEmitter e(rewriter, op);
-    Turn turn(e, adaptor.getTicket(), op.getPipe().getType().getSlots());
-    wait(e, getFullBarrier(e, adaptor.getPipe(), turn), turn.parity);
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
-struct ConvertRelease : OpConversionPattern<ReleaseOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult matchAndRewrite(ReleaseOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
-    ThreadEmitter e(rewriter, op);
-    int64_t slots = op.getPipe().getType().getSlots();
-    Turn turn(e, adaptor.getTicket(), slots);
-    arrive(e, getEmptyBarrier(e, adaptor.getPipe(), turn, slots));
+    Value pipe = adaptor.getPipe();
+    if constexpr (std::is_same_v<Op, AcquireOp>) // a slot is empty before its first use: the phase before the first counts as ended
+      wait(e, getEmptyBarrier(e, pipe, turn, slots), e.bitXor(turn.parity, e.i32(1)));
+    else if constexpr (std::is_same_v<Op, PublishOp>)
+      arrive(e, getFullBarrier(e, pipe, turn));
+    else if constexpr (std::is_same_v<Op, AwaitOp>)
+      wait(e, getFullBarrier(e, pipe, turn), turn.parity);
+    else
+      arrive(e, getEmptyBarrier(e, pipe, turn, slots));
     rewriter.eraseOp(op);
     return success();
   }
@@ -212,7 +180,7 @@ void expand(RolesOp op) {
   int64_t share = 65536 / e.getNumThreads() / (blocks ? blocks.getInt() : 1) / 8 * 8;
   for (auto [i, program] : llvm::enumerate(op.getPrograms())) {
     // The group is the same for all lanes of a warp, which the assembler can only know of a value that all read from one lane.
-    Value warp = gpu::ShuffleOp::create(builder, e.loc, e.warp(), e.i32(0), e.i32(32), gpu::ShuffleMode::IDX).getShuffleResult();
+    Value warp = e.readLane(e.warp(), e.i32(0));
     Value first = e.i32(op.getFirstThread(i) / 32), end = e.i32((op.getFirstThread(i) + op.getThreads()[i]) / 32);
     Value isIn = arith::AndIOp::create(builder, e.loc, arith::CmpIOp::create(builder, e.loc, arith::CmpIPredicate::uge, warp, first),
                                        arith::CmpIOp::create(builder, e.loc, arith::CmpIPredicate::ult, warp, end));
@@ -239,5 +207,6 @@ void ssa_gpu::expandRoles(gpu::GPUModuleOp module) {
 }
 
 void ssa_gpu::populatePipePatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<ConvertAllocPipe, ConvertFinishCopies, ConvertCopyBox, ConvertBarrier, ConvertAcquire, ConvertPublish, ConvertAwait, ConvertRelease>(converter, patterns.getContext());
+  patterns.add<ConvertAllocPipe, ConvertFinishCopies, ConvertCopyBox, ConvertBarrier, ConvertPipeOp<AcquireOp>, ConvertPipeOp<PublishOp>,
+               ConvertPipeOp<AwaitOp>, ConvertPipeOp<ReleaseOp>>(converter, patterns.getContext());
 }

@@ -69,12 +69,14 @@ void ThreadEmitter::barrier() {
   NVVM::BarrierOp::create(builder, loc, TypeRange(), i32(*role + 1), i32(numThreads), NVVM::BarrierReductionAttr(), Value());
 }
 
-Value ThreadEmitter::computeHere(Value value) {
-  return LLVM::InlineAsmOp::create(builder, loc, value.getType(), value, "mov.b32 $0, $1;", "=r,r", /*has_side_effects=*/true,
-                                   /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-                                   LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr())
-      .getResult(0);
+Value ThreadEmitter::inlineAsm(Type type, StringRef text, StringRef constraints, ValueRange operands) {
+  auto call = LLVM::InlineAsmOp::create(builder, loc, type, operands, text, constraints, /*has_side_effects=*/true,
+                                        /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                                        LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
+  return isa<LLVM::LLVMVoidType>(type) ? Value() : call.getResult(0);
 }
+
+Value ThreadEmitter::computeHere(Value value) { return inlineAsm(value.getType(), "mov.b32 $0, $1;", "=r,r", value); }
 
 Value ThreadEmitter::readLane(Value value, Value from) {
   auto read = [&](Value v) -> Value { return gpu::ShuffleOp::create(builder, loc, v, from, i32(32), gpu::ShuffleMode::IDX).getShuffleResult(); };
@@ -94,6 +96,10 @@ Value ThreadEmitter::insert(Value scalar, Value vector, int64_t i) { return vect
 Value ThreadEmitter::fromElements(ArrayRef<Value> elements) {
   auto type = VectorType::get({int64_t(elements.size())}, elements.front().getType());
   return vector::FromElementsOp::create(builder, loc, type, elements);
+}
+
+Value ThreadEmitter::sharedAddress(int64_t bytes) {
+  return offset(LLVM::AddressOfOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), 3), sharedMemoryName), bytes);
 }
 
 Value ThreadEmitter::offset(Value address, Value bytes) {

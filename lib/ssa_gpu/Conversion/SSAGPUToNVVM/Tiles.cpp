@@ -52,10 +52,10 @@ struct ConvertElementwise : ConversionPattern {
   }
 };
 
-Value joinValues(OpBuilder &builder, Location loc, RowReduction kind, Value a, Value b) {
+Value joinValues(OpBuilder &builder, Location loc, RowReduction kind, Value a, Value b, arith::FastMathFlags flags = arith::FastMathFlags::none) {
   if (kind == RowReduction::max)
     return arith::MaximumFOp::create(builder, loc, a, b);
-  return arith::AddFOp::create(builder, loc, a, b);
+  return arith::AddFOp::create(builder, loc, a, b, flags);
 }
 
 struct ConvertReduce : OpConversionPattern<ReduceOp> {
@@ -79,7 +79,7 @@ struct ConvertReduce : OpConversionPattern<ReduceOp> {
       }
       Value joined = values.front();
       for (int64_t distance : {1, 2}) // the four lanes of a row
-        joined = join(joined, gpu::ShuffleOp::create(rewriter, e.loc, joined, distance, 32, gpu::ShuffleMode::XOR).getShuffleResult());
+        joined = join(joined, e.exchange(joined, distance));
       results.push_back(joined);
     }
     rewriter.replaceOp(op, e.fromElements(results));
@@ -344,12 +344,7 @@ struct ConvertFold : OpConversionPattern<FoldOp> {
 
   LogicalResult matchAndRewrite(FoldOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    auto contract = arith::FastMathFlagsAttr::get(op.getContext(), arith::FastMathFlags::contract);
-    auto join = [&](Value a, Value b) -> Value {
-      if (op.getKind() == RowReduction::max)
-        return arith::MaximumFOp::create(rewriter, e.loc, a, b);
-      return arith::AddFOp::create(rewriter, e.loc, a, b, contract);
-    };
+    auto join = [&](Value a, Value b) { return joinValues(rewriter, e.loc, op.getKind(), a, b, arith::FastMathFlags::contract); };
     int64_t period = op.getPeriod(), kept = getValuesPerThread(op.getResult().getType());
     SmallVector<Value> values;
     for (int64_t i = 0, n = op.getColumns() / 2; i < n; ++i) {
@@ -362,7 +357,7 @@ struct ConvertFold : OpConversionPattern<FoldOp> {
     for (int64_t distance = 2; distance >= 1; distance /= 2) // of lanes, whose columns are twice as far apart
       if (period <= 2 * distance)
         for (Value &value : values)
-          value = join(value, gpu::ShuffleOp::create(rewriter, e.loc, value, distance, 32, gpu::ShuffleMode::XOR).getShuffleResult());
+          value = join(value, e.exchange(value, distance));
     if (period == 1)
       for (int64_t i = 0; i < kept; i += 2)
         values[i] = values[i + 1] = join(values[i], values[i + 1]);
