@@ -15,7 +15,7 @@ module attributes {ssa.target = #ssa.target<sm_90a>} {
 
   // Four query heads share a list: no more rows than a warp has.
   // CHECK-LABEL: @per_query
-  // CHECK: #ssa.schedule<instruction = mma_sync, tile_rows = 16, tile_keys = 16, stages = 4>
+  // CHECK: #ssa.schedule<order = head_packed, instruction = mma_sync, tile_rows = 16, tile_keys = 16, stages = 4>
   func.func @per_query(%q: !q, %k: !kv, %v: !kv, %s: !ssa.selection<1x2x?x4, key_block = 64, sorted>) -> !q {
     %o, %l = ssa.sparse_attend %q, %k, %v at %s : !q, !kv, !kv, !ssa.selection<1x2x?x4, key_block = 64, sorted> -> !q, !l
     return %o : !q
@@ -43,6 +43,33 @@ module attributes {ssa.target = #ssa.target<sm_90a>} {
   // CHECK: #ssa.schedule<instruction = mma_sync, tile_rows = 16, tile_keys = 32, stages = 4>
   func.func @written(%q: !q, %k: !kv, %v: !kv) -> !q {
     %o, %l = ssa.sparse_attend %q, %k, %v {ssa.schedule = #ssa.schedule<instruction = mma_sync, tile_rows = 16, tile_keys = 32, stages = 4>}
+        : !q, !kv, !kv -> !q, !l
+    return %o : !q
+  }
+
+  // CHECK-LABEL: @key_outer
+  // CHECK: #ssa.schedule<order = key_outer, instruction = wgmma, tile_rows = 128, tile_keys = 64, stages = 2, partials = bf16>
+  func.func @key_outer(%q: !q, %k: !kv, %v: !kv, %s: !ssa.selection<1x2x?x4, key_block = 64, sorted>) -> !q {
+    %o, %l = ssa.sparse_attend %q, %k, %v at %s
+        {ssa.schedule = #ssa.schedule<order = key_outer, instruction = wgmma, tile_rows = 128, tile_keys = 64, stages = 2, partials = bf16>}
+        : !q, !kv, !kv, !ssa.selection<1x2x?x4, key_block = 64, sorted> -> !q, !l
+    return %o : !q
+  }
+
+  // Sixteen queries of four heads each.
+  // CHECK-LABEL: @union
+  // CHECK: #ssa.schedule<order = union, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>
+  func.func @union(%q: !q, %k: !kv, %v: !kv, %s: !ssa.selection<1x2x?x4, key_block = 64, sorted>) -> !q {
+    %o, %l = ssa.sparse_attend %q, %k, %v at %s
+        {ssa.schedule = #ssa.schedule<order = union, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>}
+        : !q, !kv, !kv, !ssa.selection<1x2x?x4, key_block = 64, sorted> -> !q, !l
+    return %o : !q
+  }
+
+  // CHECK-LABEL: @split
+  // CHECK: #ssa.schedule<instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2, split = 8>
+  func.func @split(%q: !q, %k: !kv, %v: !kv) -> !q {
+    %o, %l = ssa.sparse_attend %q, %k, %v {ssa.schedule = #ssa.schedule<instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2, split = 8>}
         : !q, !kv, !kv -> !q, !l
     return %o : !q
   }
@@ -131,5 +158,129 @@ module attributes {ssa.target = #ssa.target<sm_90a>} {
     %o, %lse = ssa.sparse_attend %q, %k, %v {ssa.schedule = #ssa.schedule<instruction = mma_sync, tile_rows = 64, tile_keys = 64, stages = 2>}
         : !f, !f, !f -> !f, !l
     return %o : !f
+  }
+}
+
+// -----
+
+!q = tensor<1x8x?x128xbf16>
+!kv = tensor<1x2x?x128xbf16>
+!l = tensor<1x8x?xf32>
+
+module attributes {ssa.target = #ssa.target<sm_90a>} {
+  func.func @order_without_lists(%q: !q, %k: !kv, %v: !kv) -> !q {
+    // expected-error @below {{'order = union' needs lists of keys, but there are none}}
+    %o, %l = ssa.sparse_attend %q, %k, %v {ssa.schedule = #ssa.schedule<order = union, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>}
+        : !q, !kv, !kv -> !q, !l
+    return %o : !q
+  }
+}
+
+// -----
+
+!q = tensor<1x8x?x128xbf16>
+!kv = tensor<1x2x?x128xbf16>
+!l = tensor<1x8x?xf32>
+
+module attributes {ssa.target = #ssa.target<sm_90a>} {
+  func.func @order_of_one_list(%q: !q, %k: !kv, %v: !kv, %s: !ssa.selection<1x2x1x4, key_block = 64, sorted>) -> !q {
+    // expected-error @below {{'order = key_outer' needs lists that differ between queries, but all queries share one}}
+    %o, %l = ssa.sparse_attend %q, %k, %v at %s {ssa.schedule = #ssa.schedule<order = key_outer, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>}
+        : !q, !kv, !kv, !ssa.selection<1x2x1x4, key_block = 64, sorted> -> !q, !l
+    return %o : !q
+  }
+}
+
+// -----
+
+!q = tensor<1x8x?x128xbf16>
+!kv = tensor<1x2x?x128xbf16>
+!l = tensor<1x8x?xf32>
+
+module attributes {ssa.target = #ssa.target<sm_90a>} {
+  func.func @heads_of_query_blocks(%q: !q, %k: !kv, %v: !kv, %s: !ssa.selection<1x2x?x4, key_block = 64, query_block = 8, sorted>) -> !q {
+    // expected-error @below {{'order = head_packed' needs a list for every query, but lists are for 8 queries}}
+    %o, %l = ssa.sparse_attend %q, %k, %v at %s {ssa.schedule = #ssa.schedule<order = head_packed, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>}
+        : !q, !kv, !kv, !ssa.selection<1x2x?x4, key_block = 64, query_block = 8, sorted> -> !q, !l
+    return %o : !q
+  }
+}
+
+// -----
+
+!q = tensor<1x8x?x128xbf16>
+!kv = tensor<1x2x?x128xbf16>
+!l = tensor<1x8x?xf32>
+
+module attributes {ssa.target = #ssa.target<sm_90a>} {
+  func.func @union_of_one(%q: !q, %k: !kv, %v: !kv, %s: !ssa.selection<1x2x?x4, key_block = 64, query_block = 16, sorted>) -> !q {
+    // expected-error @below {{'order = union' needs two lists in a tile, but one has 64 rows and 'tile_rows' is 64}}
+    %o, %l = ssa.sparse_attend %q, %k, %v at %s {ssa.schedule = #ssa.schedule<order = union, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>}
+        : !q, !kv, !kv, !ssa.selection<1x2x?x4, key_block = 64, query_block = 16, sorted> -> !q, !l
+    return %o : !q
+  }
+}
+
+// -----
+
+!q = tensor<1x8x?x128xbf16>
+!kv = tensor<1x2x?x128xbf16>
+!l = tensor<1x8x?xf32>
+
+module attributes {ssa.target = #ssa.target<sm_90a>} {
+  func.func @union_of_long_lists(%q: !q, %k: !kv, %v: !kv, %s: !ssa.selection<1x2x?x600, key_block = 1, sorted>) -> !q {
+    // expected-error @below {{'order = union' sorts up to 8192 numbers, but 16 lists of a tile have 9600; lower 'tile_rows'}}
+    %o, %l = ssa.sparse_attend %q, %k, %v at %s {ssa.schedule = #ssa.schedule<order = union, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>}
+        : !q, !kv, !kv, !ssa.selection<1x2x?x600, key_block = 1, sorted> -> !q, !l
+    return %o : !q
+  }
+}
+
+// -----
+
+!q = tensor<1x8x?x128xbf16>
+!kv = tensor<1x2x?x128xbf16>
+!l = tensor<1x8x?xf32>
+
+module attributes {ssa.target = #ssa.target<sm_90a>} {
+  func.func @parts_of_steps(%q: !q, %k: !kv, %v: !kv, %s: !ssa.selection<1x2x?x4, key_block = 32, sorted>) -> !q {
+    // expected-error @below {{'order = key_outer' needs blocks of whole steps, but 'tile_keys' is 64 and blocks have 32 keys}}
+    %o, %l = ssa.sparse_attend %q, %k, %v at %s {ssa.schedule = #ssa.schedule<order = key_outer, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>}
+        : !q, !kv, !kv, !ssa.selection<1x2x?x4, key_block = 32, sorted> -> !q, !l
+    return %o : !q
+  }
+}
+
+// -----
+
+!q = tensor<1x8x?x128xbf16>
+!g = tensor<1x2x?x256x128xbf16>
+!l = tensor<1x8x?xf32>
+!sel = !ssa.selection<1x2x?x4, key_block = 64>
+
+module attributes {ssa.target = #ssa.target<sm_90a>} {
+  func.func @gathered(%q: !q, %k: !g, %v: !g, %k0: tensor<1x2x?x128xbf16>, %s: !sel) -> !q {
+    // expected-error @below {{'order = key_outer' needs keys that lists share, but they are gathered for every list}}
+    %o, %l = ssa.sparse_attend %q, %k, %v of %k0 at %s
+        {ssa.schedule = #ssa.schedule<order = key_outer, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>}
+        : !q, !g, !g, tensor<1x2x?x128xbf16>, !sel -> !q, !l
+    return %o : !q
+  }
+}
+
+// -----
+
+!q = tensor<1x8x?x128xf16>
+!kv = tensor<1x2x?x128xf16>
+!l = tensor<1x8x?xf32>
+!sel = !ssa.selection<1x2x?x4, key_block = 64, sorted>
+
+module attributes {ssa.target = #ssa.target<sm_90a>} {
+  func.func @partials(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
+    // expected-error @below {{'partials = bf16' is for outputs of bf16: others are more accurate}}
+    %o, %l = ssa.sparse_attend %q, %k, %v at %s
+        {ssa.schedule = #ssa.schedule<order = key_outer, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2, partials = bf16>}
+        : !q, !kv, !kv, !sel -> !q, !l
+    return %o : !q
   }
 }

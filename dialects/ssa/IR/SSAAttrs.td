@@ -147,6 +147,16 @@ def SSA_NormalizationAttr : EnumAttr<SSA_Dialect, SSA_Normalization, "normalizat
 def SSA_VisibilityAttr : EnumAttr<SSA_Dialect, SSA_Visibility, "visibility">;
 def SSA_GateAttr : EnumAttr<SSA_Dialect, SSA_Gate, "gate">;
 
+def SSA_LoopOrder : SSA_Enum<"LoopOrder", "in which order attention goes over lists and keys",
+    [I32EnumAttrCase<"shared_list", 0>, I32EnumAttrCase<"head_packed", 1>, I32EnumAttrCase<"union_lists", 2, "union">,
+     I32EnumAttrCase<"key_outer", 3>]>;
+def SSA_Partials : SSA_Enum<"Partials", "the type of outputs over some of the keys", [I32EnumAttrCase<"f32", 0>, I32EnumAttrCase<"bf16", 1>]>;
+
+/// An enumerated value that is not written where it is the usual one.
+class SSA_DefaultedEnum<EnumInfo info, string usual> : EnumParameter<info> {
+  let defaultValue = info.cppType # "::" # usual;
+}
+
 def SSA_Instruction : SSA_Enum<"Instruction", "instructions for matrix products",
     [I32EnumAttrCase<"mma_sync", 0>, I32EnumAttrCase<"wgmma", 1>]>;
 
@@ -157,15 +167,27 @@ def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
     A decision of `ssa-select-schedule`, or one written by hand as the attribute `ssa.schedule` of an op, which no
     pass overrides.
 
+    - `order`: which rows a tile has, and which keys pass by.
+      - `shared_list`, where nothing is written: the rows of one list, its queries times the query heads that read the same keys.
+        Without lists, queries that follow one another.
+      - `head_packed`: the same where every query has a list of its own, so that a tile is the heads of one query.
+      - `union`: the rows of as many neighbouring lists as fit. What passes by is the union of the lists, and a bit for every number and list
+        says who takes part.
+      - `key_outer`: rows of all lists that have one key block, whose keys pass by. Outputs over a block are memory between two kernels.
     - `instruction`: `mma_sync`, or `wgmma`, which needs a target that has it.
-    - `tile_rows`: rows of a tile, (query, head) pairs that share a list: a multiple of 16 up to 256, of 64 with
-      `wgmma`.
+    - `tile_rows`: rows of a tile, (query, head) pairs: a multiple of 16 up to 256, of 64 with `wgmma`.
     - `tile_keys`: keys of a step, a multiple of 16 up to 256.
     - `stages`: steps whose keys are in shared memory at a time, 2 to 8.
+    - `split`: into so many parts the steps of a tile are divided, 1 to 64, each with a program and an output of its own; for few queries.
+      With `shared_list` and `head_packed`.
+    - `partials`: what outputs over some keys are rounded to, `f32` or `bf16`; the latter with `key_outer` and an output of bf16.
 
-    Example: `#ssa.schedule<instruction = wgmma, tile_rows = 128, tile_keys = 64, stages = 2>`.
+    Example: `#ssa.schedule<instruction = wgmma, tile_rows = 128, tile_keys = 64, stages = 2>`,
+    `#ssa.schedule<order = key_outer, instruction = wgmma, tile_rows = 128, tile_keys = 64, stages = 2, partials = bf16>`.
   }];
-  let parameters = (ins EnumParameter<SSA_Instruction>:$instruction, "int64_t":$tile_rows, "int64_t":$tile_keys, "int64_t":$stages);
+  let parameters = (ins SSA_DefaultedEnum<SSA_LoopOrder, "shared_list">:$order, EnumParameter<SSA_Instruction>:$instruction,
+      "int64_t":$tile_rows, "int64_t":$tile_keys, "int64_t":$stages, DefaultValuedParameter<"int64_t", "1">:$split,
+      SSA_DefaultedEnum<SSA_Partials, "f32">:$partials);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -175,6 +197,19 @@ def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
     static ScheduleAttr of(Operation *op) { return op->getAttrOfType<ScheduleAttr>(attrName()); }
     /// Threads that copy where there are roles.
     static constexpr int64_t numProducers = 128;
+    /// The most parts of `split`.
+    static constexpr int64_t maxSplit = 64;
+    /// Whether `order` is one for `op`, whatever the tile; if not, `reason` follows the name of the op.
+    static LogicalResult verifyOrder(LoopOrder order, SparseAttendOp op, function_ref<void(const Twine &)> reason);
+    /// Whether the kernel of `op` can be built so for `target`.
+    LogicalResult verifyFor(SparseAttendOp op, TargetAttr target, function_ref<void(const Twine &)> reason) const;
+    /// How many rows share a list of `op`: the queries of a block times the query heads of a cell. None if all queries share one list or
+    /// there is none.
+    static std::optional<int64_t> getRowsPerList(SparseAttendOp op);
+    /// Lists whose rows a tile has.
+    int64_t getListsOfTile(SparseAttendOp op) const;
+    /// Numbers that say who takes part in an entry of the union of a tile's lists, a bit a list; 0 in other orders.
+    int64_t getMemberWords(SparseAttendOp op) const;
     /// True if some warps copy and others multiply.
     bool hasRoles() const { return getInstruction() == Instruction::wgmma; }
     /// Groups of warps that share the columns of outputs which the registers of one warp cannot hold.

@@ -18,9 +18,6 @@ namespace mlir::ssa {
 /// types, of which nothing may be rounded, and for odd head dims.
 bool takesTensorCores(SparseAttendOp op);
 
-/// The numbers that a kernel can sort at once: of a list, or of two that are united. They take 32 KiB of shared memory.
-inline constexpr int64_t maxSortedNumbers = 8192;
-
 } // namespace mlir::ssa
 
 #endif // SSA_CONVERSION_PASSES_H

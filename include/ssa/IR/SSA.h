@@ -20,6 +20,9 @@
 
 namespace mlir::ssa {
 class SparseAttendOp;
+
+/// The numbers that a kernel can sort at once: of a list, or of several that are united. They take 32 KiB of shared memory.
+inline constexpr int64_t maxSortedNumbers = 8192;
 } // namespace mlir::ssa
 
 #define GET_ATTRDEF_CLASSES

@@ -5,12 +5,13 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "ssa/IR/Geometry.h"
 #include <limits>
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::ssa;
 
-LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, Instruction instruction, int64_t tileRows,
-                                   int64_t tileKeys, int64_t stages) {
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, LoopOrder order, Instruction instruction, int64_t tileRows,
+                                   int64_t tileKeys, int64_t stages, int64_t split, Partials partials) {
   int64_t rows = instruction == Instruction::wgmma ? 64 : 16;
   if (tileRows < rows || tileRows > 256 || tileRows % rows != 0)
     return emitError() << "expected 'tile_rows' to be a multiple of " << rows << " up to 256, but got " << tileRows;
@@ -18,6 +19,12 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected 'tile_keys' to be a multiple of 16 up to 256, but got " << tileKeys;
   if (stages < 2 || stages > 8)
     return emitError() << "expected 'stages' to be in 2 .. 8, but got " << stages;
+  if (split < 1 || split > maxSplit)
+    return emitError() << "expected 'split' to be in 1 .. " << maxSplit << ", but got " << split;
+  if (split > 1 && order != LoopOrder::shared_list && order != LoopOrder::head_packed)
+    return emitError() << "expected 'split' with 'order = " << stringifyLoopOrder(order) << "' to be 1, but got " << split;
+  if (partials != Partials::f32 && order != LoopOrder::key_outer)
+    return emitError() << "expected 'partials' with 'order = " << stringifyLoopOrder(order) << "' to be f32, but got " << stringifyPartials(partials);
   return success();
 }
 
@@ -33,6 +40,92 @@ bool SparseAttendOp::valuesAreKeys() {
 
 static int64_t getDim(SparseAttendOp op) { return op.getQuery().getType().getDimSize(3); }
 static int64_t getValueDim(SparseAttendOp op) { return op.getOutput().getType().getDimSize(3); }
+
+//===----------------------------------------------------------------------===//
+// What an order is for
+//===----------------------------------------------------------------------===//
+
+/// The selection of an op that has one.
+static std::optional<SelectionType> getSelection(SparseAttendOp op) {
+  if (op.getSelections().empty())
+    return std::nullopt;
+  return cast<SelectionType>(op.getSelections().front().getType());
+}
+
+std::optional<int64_t> ScheduleAttr::getRowsPerList(SparseAttendOp op) {
+  std::optional<SelectionType> selection = getSelection(op);
+  if (!selection || selection->getDimSize(2) == 1)
+    return std::nullopt;
+  int64_t cells = std::lcm(op.getKey().getType().getDimSize(1), selection->getHeads());
+  return selection->getQueryBlock() * (op.getQuery().getType().getDimSize(1) / cells);
+}
+
+int64_t ScheduleAttr::getListsOfTile(SparseAttendOp op) const {
+  std::optional<int64_t> rowsPerList = getRowsPerList(op);
+  return getOrder() == LoopOrder::union_lists && rowsPerList ? std::max<int64_t>(getTileRows() / *rowsPerList, 1) : 1;
+}
+
+int64_t ScheduleAttr::getMemberWords(SparseAttendOp op) const {
+  constexpr int64_t bits = 32;
+  return getOrder() == LoopOrder::union_lists ? ceilDiv(getListsOfTile(op), bits) : 0;
+}
+
+LogicalResult ScheduleAttr::verifyOrder(LoopOrder order, SparseAttendOp op, function_ref<void(const Twine &)> reason) {
+  if (order == LoopOrder::shared_list)
+    return success();
+  auto refuse = [&](const Twine &need, const Twine &found) {
+    reason("'order = " + stringifyLoopOrder(order) + "' needs " + need + ", but " + found);
+    return failure();
+  };
+  if (op.getSelections().empty())
+    return refuse("lists of keys", "there are none");
+  if (!getRowsPerList(op))
+    return refuse("lists that differ between queries", "all queries share one");
+  int64_t queryBlock = getSelection(op)->getQueryBlock();
+  if (order == LoopOrder::head_packed)
+    return queryBlock == 1 ? success() : refuse("a list for every query", "lists are for " + Twine(queryBlock) + " queries");
+  if (op.isGathered())
+    return refuse("keys that lists share", "they are gathered for every list");
+  return success();
+}
+
+LogicalResult ScheduleAttr::verifyFor(SparseAttendOp op, TargetAttr target, function_ref<void(const Twine &)> reason) const {
+  auto refuse = [&](const Twine &why) {
+    reason(why);
+    return failure();
+  };
+  if (failed(verifyOrder(getOrder(), op, reason)))
+    return failure();
+  std::string order = ("'order = " + stringifyLoopOrder(getOrder()) + "'").str(), chip = target.getChip().str();
+  if (getInstruction() == Instruction::wgmma && !target.hasWGMMA())
+    return refuse("'instruction = wgmma' requires sm_90a, but the target is '" + chip + "'; use 'mma_sync'");
+  if (std::optional<SelectionType> selection = getSelection(op)) {
+    int64_t lists = getListsOfTile(op), width = selection->getWidth(), keyBlock = selection->getKeyBlock();
+    if (getOrder() == LoopOrder::union_lists && lists < 2)
+      return refuse(order + " needs two lists in a tile, but one has " + Twine(*getRowsPerList(op)) + " rows and 'tile_rows' is " +
+                    Twine(getTileRows()));
+    if (getOrder() == LoopOrder::union_lists && lists * width > maxSortedNumbers)
+      return refuse(order + " sorts up to " + Twine(maxSortedNumbers) + " numbers, but " + Twine(lists) + " lists of a tile have " +
+                    Twine(lists * width) + "; lower 'tile_rows'");
+    if (getOrder() == LoopOrder::key_outer && keyBlock % getTileKeys() != 0)
+      return refuse(order + " needs blocks of whole steps, but 'tile_keys' is " + Twine(getTileKeys()) + " and blocks have " + Twine(keyBlock) +
+                    (keyBlock == 1 ? " key" : " keys"));
+  }
+  if (getPartials() == Partials::bf16 && !op.getOutput().getType().getElementType().isBF16())
+    return refuse("'partials = bf16' is for outputs of bf16: others are more accurate");
+  constexpr int64_t maxThreads = 1024;
+  if (int64_t threads = getThreads(op); threads > maxThreads)
+    return refuse("'" + attrName() + "' needs " + Twine(threads) + " threads in a block, but " + chip + " has " + Twine(maxThreads) +
+                  "; lower 'tile_rows'");
+  if (int64_t needed = getSharedBytes(op); needed > target.sharedMemoryBytes())
+    return refuse("'" + attrName() + "' needs " + Twine(needed) + " bytes of shared memory, but " + chip + " has " +
+                  Twine(target.sharedMemoryBytes()) + "; lower 'stages', 'tile_keys' or 'tile_rows'");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// What a block takes
+//===----------------------------------------------------------------------===//
 
 int64_t ScheduleAttr::getGroups(SparseAttendOp op) const {
   // A thread holds a 64th of the output of 16 rows, beside scores and weights.
@@ -56,8 +149,10 @@ int64_t ScheduleAttr::getSharedBytes(SparseAttendOp op) const {
   int64_t step = padded(getDim(op)) + (op.valuesAreKeys() ? 0 : padded(getValueDim(op))) + 4;
   int64_t barriers = hasRoles() ? 16 * (2 * getStages() + slots) + 4 * slots : 0;
   int64_t exchanged = groups > 1 ? rows * (padded(keys) + 8 * groups) : 0;
+  // Who takes part: of a block of keys, or of every key.
+  int64_t members = getMemberWords(op) ? 4 * getMemberWords(op) * (getSelection(op)->getKeyBlock() % keys == 0 ? 1 : keys) : 0;
   constexpr int64_t alignment = 16;
-  return slots * rows * padded(getDim(op)) + getStages() * keys * step + exchanged + barriers + 4 * alignment;
+  return slots * rows * padded(getDim(op)) + getStages() * (keys * step + members) + exchanged + barriers + 4 * alignment;
 }
 
 int64_t ScheduleAttr::getBlocksPerSM(SparseAttendOp op, TargetAttr target) const {

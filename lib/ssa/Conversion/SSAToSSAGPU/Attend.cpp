@@ -64,6 +64,8 @@ LogicalResult AttendConversion::readSchedule() {
   ScheduleAttr schedule = ScheduleAttr::of(op);
   if (!schedule)
     return op.emitOpError("has no schedule; run 'ssa-select-schedule'");
+  if (schedule.getSplit() > 1 || schedule.getOrder() == LoopOrder::union_lists || schedule.getOrder() == LoopOrder::key_outer)
+    return op.emitOpError("has no kernel yet for 'order = ") << stringifyLoopOrder(schedule.getOrder()) << "', 'split = " << schedule.getSplit() << "'";
   TargetAttr target = TargetAttr::of(op);
   plan.family = schedule.getInstruction() == Instruction::wgmma ? ssa_gpu::Family::wgmma : ssa_gpu::Family::mma_sync;
   plan.tileRows = schedule.getTileRows();
