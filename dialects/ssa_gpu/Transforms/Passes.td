@@ -21,7 +21,16 @@ def SSAGPUVerifySyncPass : Pass<"ssa-gpu-verify-sync", "::mlir::gpu::GPUModuleOp
     ring, and its loop over items twice, so that what one round or item leaves behind meets the next one. A slot whose number is not made
     of loop variables and constants stands for all slots. A condition that is not decided by the numbers of rounds goes both ways.
 
-    Kernels with regions that it does not know, such as roles of warps, and with shared memory behind block arguments are not checked.
+    In a kernel with roles, memory that several roles touch is guarded by a pipe. An error is
+
+    - an access without a slot of that pipe: reads stand between `await` and `release`, writes between `acquire` and `publish`, of a ticket
+      from which the number of the slot is computed; all accesses of an allocation under the same pipe;
+    - a slot that is published while copies into it may be under way, or released while an asynchronous product may still read it;
+    - a slot that is given back without being held, taken twice, or held at the end of a role, or on one of two paths that meet;
+    - a pipe without exactly one role that fills it and another that empties it.
+
+    What one role has for itself is checked like a kernel of its own. Kernels with loops that begin at a number which is only known at run
+    time, and with shared memory behind block arguments, are not checked.
   }];
 }
 

@@ -2,18 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Walks a kernel as its threads do, with the numbers of rounds of its loops in place of unknown sizes, and keeps for every slot
+// Walks a kernel, or each of its roles, as its threads do, with the numbers of rounds of its loops in place of unknown sizes, and keeps for every slot
 // of shared memory which accesses no barrier has covered yet. Paths that meet are joined: what holds on one may happen.
 //
 //===----------------------------------------------------------------------===//
 
+#include "VerifySync.h"
 #include "ssa_gpu/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
-#include "ssa_gpu/IR/SSAGPU.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <numeric>
 
@@ -58,10 +56,18 @@ public:
           ++progress;
   }
 
-  /// A barrier, if `pending` is given after copies are done up to that many groups and seen by `wgmma`.
+  /// Copies of this thread are done up to so many groups.
+  void finish(int64_t pending) {
+    for (Slot &slot : slots)
+      for (auto &[op, progress] : slot.writes)
+        if (progress <= oldest && progress >= pending)
+          progress = written;
+  }
+
+  /// A barrier, if `pending` is given after copies are done up to that many groups and seen by `wgmma`. It does not wait for products.
   void synchronize(std::optional<int64_t> pending) {
     for (Slot &slot : slots) {
-      slot.reads.clear();
+      slot.reads.remove_if([&](Operation *op) { return !products.contains(op); });
       if (pending)
         slot.writes.remove_if([&](auto &write) { return write.second >= *pending; });
       for (auto &[op, progress] : slot.writes)
@@ -72,7 +78,7 @@ public:
 
   /// Adds what may have happened on another path. Returns whether that is news.
   bool join(const State &other) {
-    bool isNew = false;
+    bool isNew = products.join(other.products);
     for (auto [slot, from] : llvm::zip_equal(slots, other.slots)) {
       for (Operation *op : from.reads)
         isNew |= slot.reads.insert(op);
@@ -84,6 +90,8 @@ public:
     }
     return isNew;
   }
+
+  InFlight products;
 
 private:
   SmallVector<Slot, 0> slots;
@@ -156,7 +164,8 @@ namespace {
 
 class KernelWalk {
 public:
-  explicit KernelWalk(gpu::GPUFuncOp kernel) : kernel(kernel) {}
+  /// `root` is the body of a kernel without roles, or a role.
+  explicit KernelWalk(Region &root) : root(root) {}
 
   LogicalResult run();
 
@@ -175,14 +184,15 @@ private:
   void walkWhile(scf::WhileOp loop, State &state);
   void walkIf(scf::IfOp op, State &state);
 
+  void access(Operation *op, State &state);
   void read(Operation *op, Value memory, State &state, bool byProducts = false);
   void write(Operation *op, Value memory, State &state, int progress);
   template <typename Fn>
   void forEachSlot(Value memory, State &state, Fn &&fn);
   void report(Operation *op, Value memory, Operation *other, const Twine &does, const Twine &needs, StringRef note);
 
-  gpu::GPUFuncOp kernel;
-  DenseMap<Operation *, unsigned> firstSlots; // of allocations
+  Region &root;
+  DenseMap<Operation *, unsigned> firstSlots; // of allocations that are not handed over
   unsigned numSlots = 0;
   int64_t maxRing = 1, period = 1; // the most slots of a ring; after how many rounds all are at the same slot again
   /// What paths depend on and is the same all through an item, with the numbers that are tried for it.
@@ -194,25 +204,12 @@ private:
 
 } // namespace
 
-/// The allocation that a value is part of.
-static AllocOp getAllocation(Value memory) {
-  while (Operation *op = memory.getDefiningOp()) {
-    if (auto alloc = dyn_cast<AllocOp>(op))
-      return alloc;
-    if (!isa<SlotOp, ColumnsOp>(op))
-      return nullptr;
-    memory = op->getOperand(0);
-  }
-  return nullptr;
-}
-
-/// Whether all that touches shared memory is known here. Two things are not: roles of warps, where one writes what another reads, in the order
-/// that pipes give; and loops that begin at a number which is only known at run time, with slots that depend on it. The simulator checks both
-/// while kernels run.
+/// Whether all that touches shared memory is known here. Loops that begin at a number which is only known at run time, with slots that depend
+/// on it, are not. The simulator checks them while kernels run.
 bool KernelWalk::isUnderstood() {
-  return !kernel.walk([&](Operation *op) {
+  return !root.walk([&](Operation *op) {
     bool isShared = llvm::any_of(op->getOperands(), [](Value v) { return isa<SharedType>(v.getType()) && !getAllocation(v); });
-    bool isKnownRegion = op == kernel || isa<scf::ForOp, scf::IfOp, scf::WhileOp, FindRowsOp, FillOp, MapRowsOp, MapColumnsOp, MapOp, StoreRowsOp,
+    bool isKnownRegion = isa<scf::ForOp, scf::IfOp, scf::WhileOp, FindRowsOp, FillOp, MapRowsOp, MapColumnsOp, MapOp, StoreRowsOp,
                                              StoreColumnsOp, StoreEntriesOp>(op);
     auto loop = dyn_cast<scf::ForOp>(op);
     bool beginsAnywhere = loop && !isCounter(loop) && !loop.getLowerBound().getDefiningOp<gpu::BlockIdOp>();
@@ -221,17 +218,19 @@ bool KernelWalk::isUnderstood() {
 }
 
 void KernelWalk::findMemory() {
-  kernel.walk([&](AllocOp alloc) {
+  root.getParentOfType<gpu::GPUFuncOp>().walk([&](AllocOp alloc) {
+    if (isHandedOver(alloc))
+      return;
     SharedType type = alloc.getMemory().getType();
     firstSlots[alloc] = numSlots;
     numSlots += type.getNumSlots();
     maxRing = std::max(maxRing, type.getNumSlots());
     period = std::lcm(period, type.getNumSlots());
   });
-  kernel.walk([&](Operation *op) {
-    bool happens = isa<gpu::BarrierOp, ssa_gpu::BarrierOp, CommitCopiesOp, WaitCopiesOp>(op) ||
+  root.walk([&](Operation *op) {
+    bool happens = isa<gpu::BarrierOp, ssa_gpu::BarrierOp, CommitCopiesOp, WaitCopiesOp, FinishCopiesOp, WaitMmaOp>(op) ||
                    llvm::any_of(op->getOperands(), [](Value v) { return isa<SharedType>(v.getType()); });
-    for (Operation *at = op; happens && at != kernel && matters.insert({at, true}).second;)
+    for (Operation *at = op; happens && at != root.getParentOp() && matters.insert({at, true}).second;)
       at = at->getParentOp();
   });
 }
@@ -241,7 +240,7 @@ bool KernelWalk::variesInside(Value value, unsigned depth) {
   constexpr unsigned maxDepth = 12;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-    return argument.getOwner()->getParentOp() != kernel && (!loop || isCounter(loop));
+    return argument.getOwner()->getParent() != &root && (!loop || isCounter(loop));
   }
   return depth == maxDepth || value.getDefiningOp()->getNumRegions() != 0 ||
          llvm::any_of(value.getDefiningOp()->getOperands(), [&](Value v) { return variesInside(v, depth + 1); });
@@ -252,7 +251,7 @@ bool KernelWalk::variesInside(Value value, unsigned depth) {
 void KernelWalk::findUnknowns() {
   llvm::MapVector<Value, llvm::SmallSetVector<int64_t, 8>> compared;
   llvm::SmallSetVector<Value, 4> rounds;
-  kernel.walk([&](Operation *op) {
+  root.walk([&](Operation *op) {
     if (!matters.lookup(op))
       return;
     if (auto loop = dyn_cast<scf::ForOp>(op); loop && isCounter(loop) && !numbers.get(loop.getUpperBound()))
@@ -285,13 +284,13 @@ LogicalResult KernelWalk::run() {
   if (numSlots == 0)
     return success();
   findUnknowns();
-  bool hasItems = llvm::any_of(kernel.getBody().getOps<scf::ForOp>(),
+  bool hasItems = llvm::any_of(root.getOps<scf::ForOp>(),
                                [&](scf::ForOp loop) { return matters.lookup(loop) && !isCounter(loop); });
   State before(numSlots), after(numSlots);
   if (hasItems)
-    walk(kernel.getBody(), before);
+    walk(root, before);
   else
-    walkEach(0, kernel.getBody(), before, after);
+    walkEach(0, root, before, after);
   return failure(hasFailed);
 }
 
@@ -310,34 +309,24 @@ void KernelWalk::visit(Operation *op, State &state) {
       .Case([&](ssa_gpu::BarrierOp) { state.synchronize(written); }) // all that threads have written, for products too
       .Case([&](WaitCopiesOp wait) { state.synchronize(wait.getPending()); })
       .Case([&](CommitCopiesOp) { state.commit(); })
-      .Case<CopyRowsOp, CopyBlockOp>([&](auto copy) { write(op, copy.getTile(), state, uncommitted); })
-      .Case([&](ConvertRowsOp convert) { write(op, convert.getTile(), state, written); })
-      .Case([&](StoreOperandOp store) { write(op, store.getTarget(), state, written); })
+      .Case([&](FinishCopiesOp finish) { state.finish(finish.getPending()); })
+      .Case([&](WaitMmaOp wait) { state.products.wait(wait.getPending()); })
       .Case([&](JoinGroupsOp join) { // it has a barrier between what it writes and what it reads
         write(op, join.getScratch(), state, written);
         state.synchronize(std::nullopt);
         read(op, join.getScratch(), state);
       })
-      .Case([&](FillOp fill) {
-        walk(fill.getBody(), state);
-        write(op, fill.getArray(), state, written);
-      })
-      .Case([&](OrderOp order) {
-        for (Value tile : {order.getLow(), order.getHigh()})
-          read(op, tile, state);
-        for (Value tile : {order.getLow(), order.getHigh()})
-          write(op, tile, state, written);
-      })
       .Case([&](MmaOp mma) {
-        for (Value tile : {mma.getLhs(), Value(mma.getRhs())})
-          if (isa<SharedType>(tile.getType()))
-            read(op, tile, state, mma.getFamily() == Family::wgmma);
+        if (mma.getAsync()) {
+          state.products.grow();
+          state.products.add(mma, 0);
+        }
+        access(op, state);
       })
-      .Case([&](LoadEntryOp load) { read(op, load.getArray(), state); })
-      .Case([&](LoadOperandOp load) { read(op, load.getTile(), state); })
       .Default([&](Operation *other) {
         for (Region &region : other->getRegions())
           walk(region, state);
+        access(other, state);
       });
 }
 
@@ -372,7 +361,7 @@ void KernelWalk::walkLoop(scf::ForOp loop, State &state) {
 /// A loop of unknown begin: each round may be followed by any other.
 void KernelWalk::walkItems(scf::ForOp loop, State &state) {
   numbers.set(loop.getInductionVar(), std::nullopt);
-  bool isOuter = loop->getParentOp() == kernel;
+  bool isOuter = loop->getParentRegion() == &root;
   State after(numSlots);
   do {
     after = State(numSlots);
@@ -419,9 +408,21 @@ void KernelWalk::walkWhile(scf::WhileOp loop, State &state) {
 // Accesses
 //===----------------------------------------------------------------------===//
 
+void KernelWalk::access(Operation *op, State &state) {
+  auto mma = dyn_cast<MmaOp>(op);
+  for (const Access &access : getAccesses(op)) {
+    if (access.writes)
+      write(op, access.memory, state, isa<CopyRowsOp, CopyBlockOp>(op) ? uncommitted : written);
+    else
+      read(op, access.memory, state, mma && mma.getFamily() == Family::wgmma);
+  }
+}
+
 template <typename Fn>
 void KernelWalk::forEachSlot(Value memory, State &state, Fn &&fn) {
   AllocOp alloc = getAllocation(memory);
+  if (!firstSlots.contains(alloc))
+    return;
   unsigned first = firstSlots[alloc], count = alloc.getMemory().getType().getNumSlots();
   std::optional<int64_t> index;
   for (Operation *op = memory.getDefiningOp(); op != alloc; op = op->getOperand(0).getDefiningOp())
@@ -459,7 +460,7 @@ void KernelWalk::read(Operation *op, Value memory, State &state, bool byProducts
 void KernelWalk::write(Operation *op, Value memory, State &state, int progress) {
   forEachSlot(memory, state, [&](Slot &slot) {
     for (Operation *reader : slot.reads)
-      if (reader != op)
+      if (reader != op || isa<JoinGroupsOp>(op)) // other ops read the entries that they write
         return report(op, memory, reader, "overwrites {0} while other threads may still read it",
                       "a 'gpu.barrier' or 'ssa_gpu.wait_copies' must come between", "read here");
     for (auto &[writer, before] : slot.writes) {
@@ -481,10 +482,8 @@ void KernelWalk::report(Operation *op, Value memory, Operation *other, const Twi
     return;
   hasFailed = true;
   AllocOp alloc = getAllocation(memory);
-  std::string type;
-  llvm::raw_string_ostream(type) << "'" << alloc.getMemory().getType() << "'";
   std::string text = does.str();
-  text.replace(text.find("{0}"), 3, type);
+  text.replace(text.find("{0}"), 3, describe(alloc));
   InFlightDiagnostic diag = op->emitOpError(text) << ": " << needs;
   diag.attachNote(other->getLoc()) << note << " by '" << other->getName() << "'";
   diag.attachNote(alloc.getLoc()) << "the memory is allocated here";
@@ -494,12 +493,22 @@ void KernelWalk::report(Operation *op, Value memory, Operation *other, const Twi
 // The pass
 //===----------------------------------------------------------------------===//
 
+static LogicalResult verify(gpu::GPUFuncOp kernel) {
+  auto roles = kernel.getBody().getOps<RolesOp>();
+  if (roles.empty())
+    return KernelWalk(kernel.getBody()).run();
+  RolesOp op = *roles.begin();
+  if (failed(verifyRoles(op)))
+    return failure();
+  return success(llvm::all_of(op.getPrograms(), [](Region &role) { return succeeded(KernelWalk(role).run()); }));
+}
+
 namespace {
 struct VerifySync : ssa_gpu::impl::SSAGPUVerifySyncPassBase<VerifySync> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
     for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>())
-      if (failed(KernelWalk(kernel).run()))
+      if (failed(verify(kernel)))
         signalPassFailure();
   }
 };

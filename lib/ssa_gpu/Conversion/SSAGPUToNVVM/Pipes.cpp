@@ -83,6 +83,7 @@ struct ConvertAllocPipe : OpConversionPattern<AllocPipeOp> {
         Value count = e.i32(i < slots ? op.getProducers() : op.getConsumers());
         callAsm(e, "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r", {e.offset(pipe, i * barrierBytes), count});
       }
+      fenceProxies(e); // boxes count on the barriers through another proxy
       scf::YieldOp::create(rewriter, e.loc);
     });
     rewriter.replaceOp(op, pipe);
