@@ -284,3 +284,19 @@ module attributes {ssa.target = #ssa.target<sm_90a>} {
     return %o : !q
   }
 }
+
+// -----
+
+!q = tensor<1x8x?x128xbf16>
+!kv = tensor<1x2x?x128xbf16>
+!l = tensor<1x8x?xf32>
+!sel = !ssa.selection<1x2x?x0, key_block = 64, sorted>
+
+module attributes {ssa.target = #ssa.target<sm_90a>} {
+  func.func @empty_lists(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
+    // expected-error @below {{'order = union' needs lists with numbers, but they have none}}
+    %o, %l = ssa.sparse_attend %q, %k, %v at %s {ssa.schedule = #ssa.schedule<order = union, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>}
+        : !q, !kv, !kv, !sel -> !q, !l
+    return %o : !q
+  }
+}

@@ -86,6 +86,8 @@ LogicalResult ScheduleAttr::verifyOrder(LoopOrder order, SparseAttendOp op, func
     return queryBlock == 1 ? success() : refuse("a list for every query", "lists are for " + Twine(queryBlock) + " queries");
   if (op.isGathered())
     return refuse("keys that lists share", "they are gathered for every list");
+  if (getSelection(op)->getWidth() == 0)
+    return refuse("lists with numbers", "they have none");
   return success();
 }
 

@@ -64,7 +64,7 @@ LogicalResult AttendConversion::readSchedule() {
   ScheduleAttr schedule = ScheduleAttr::of(op);
   if (!schedule)
     return op.emitOpError("has no schedule; run 'ssa-select-schedule'");
-  if (schedule.getSplit() > 1 || schedule.getOrder() == LoopOrder::union_lists || schedule.getOrder() == LoopOrder::key_outer)
+  if (schedule.getSplit() > 1 || schedule.getOrder() == LoopOrder::key_outer)
     return op.emitOpError("has no kernel yet for 'order = ") << stringifyLoopOrder(schedule.getOrder()) << "', 'split = " << schedule.getSplit() << "'";
   TargetAttr target = TargetAttr::of(op);
   plan.family = schedule.getInstruction() == Instruction::wgmma ? ssa_gpu::Family::wgmma : ssa_gpu::Family::mma_sync;
@@ -84,6 +84,12 @@ LogicalResult AttendConversion::readSchedule() {
   std::optional<SelectionType> selection;
   if (!op.getSelections().empty())
     selection = cast<SelectionType>(op.getSelections().front().getType());
+  plan.memberWords = schedule.getMemberWords(op);
+  if (plan.memberWords > 0) {
+    plan.rowsPerList = *ScheduleAttr::getRowsPerList(op);
+    selection = getTypeOfUnion(*selection, schedule.getListsOfTile(op));
+  }
+  plan.selection = selection;
   plan.contiguousSteps = !op.isGathered() && (!selection || selection->getKeyBlock() % plan.tileKeys == 0);
   plan.group = op.getQuery().getType().getDimSize(1) / plan.cells;
   // Where all queries share one list the tile is filled with queries.
@@ -163,7 +169,9 @@ LogicalResult AttendConversion::run() {
   Value q = host.getBuffer(op.getQuery()), key = host.getBuffer(op.getKey());
   Value numTokens = e.dim(op.getTokens() ? host.getBuffer(op.getTokens()) : key, 2);
   SmallVector<Value> arguments = {q, key, host.getBuffer(op.getValue()), *output, *lse, numTokens};
-  if (!op.getSelections().empty())
+  if (plan.memberWords > 0)
+    arguments.append(uniteLists(host, op, *plan.selection, plan.memberWords));
+  else if (plan.selection)
     arguments.push_back(host.getBuffer(op.getSelections().front()));
   FailureOr<SmallVector<Value>> captured = getScoreCaptures(host, op.getScore());
   if (failed(captured))

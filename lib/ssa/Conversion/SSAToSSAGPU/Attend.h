@@ -15,6 +15,12 @@ int64_t getAttendCells(SparseAttendOp op);
 /// Requires what only a run can see of the sizes.
 void requireAttendSizes(HostFunction &host, SparseAttendOp op);
 
+/// The type of lists that unite `lists` neighbours each.
+SelectionType getTypeOfUnion(SelectionType selection, int64_t lists);
+/// Makes the kernels that unite the lists of `op` so; gives the unions and, for every entry, `words` numbers of 32 bits: bit `i` says that list
+/// `i` of those that are united has it.
+SmallVector<Value> uniteLists(HostFunction &host, SparseAttendOp op, SelectionType unions, int64_t words);
+
 /// Makes the kernel on CUDA cores.
 LogicalResult convertAttendRows(HostFunction &host, SparseAttendOp op);
 

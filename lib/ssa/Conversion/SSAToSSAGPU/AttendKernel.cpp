@@ -34,6 +34,8 @@ void AttendKernel::allocate() {
   if (!plan.valuesAreKeys)
     values.ring = t.alloc({plan.stages, plan.tileKeys, plan.paddedValueDim()}, elementType);
   numberRing = t.alloc({plan.stages, plan.contiguousSteps ? 2 : plan.tileKeys}, i32);
+  if (plan.memberWords > 0)
+    memberRing = t.alloc({plan.stages, plan.membersOfStep()}, i32);
   if (plan.groups > 1) {
     weightTile = t.alloc({plan.tileRows, plan.tileKeys}, elementType);
     scratch = t.alloc({2, plan.groups * plan.tileRows}, f32);
@@ -60,7 +62,7 @@ void AttendKernel::readSizes() {
   // Gathered rows hold whatever exists.
   keyRows = k.toI32(op.isGathered() ? getNumBlocks(k, op.getBlocksOrTokens(), k.getArgument(tokensArg)) : k.dim(keys.view.buffer, 2));
   tokens = k.toI32(k.getArgument(tokensArg));
-  unsigned next = op.getSelections().empty() ? firstFreeArg : firstFreeArg + 1;
+  unsigned next = firstFreeArg + (plan.selection ? 1 : 0) + (plan.memberWords > 0 ? 1 : 0);
   if (plan.hasBoxes) {
     keys.map = k.getArgument(next++);
     if (!plan.valuesAreKeys)
@@ -118,8 +120,9 @@ void AttendKernel::useList(KeySlots &slots, const Item &item) {
   if (op.getSelections().empty())
     return;
   auto use = op.isGathered() ? &KeySlots::useGatheredRows : &KeySlots::useList;
-  (slots.*use)(k, cast<SelectionType>(op.getSelections().front().getType()), k.getArgument(firstFreeArg), {item.batch, item.cell, item.list},
-               plan.cells);
+  (slots.*use)(k, *plan.selection, k.getArgument(firstFreeArg), {item.batch, item.cell, item.list}, plan.cells);
+  if (plan.memberWords > 0)
+    slots.useMembers(k, k.getArgument(firstFreeArg + 1), {item.batch, item.cell, item.list}, plan.cells);
 }
 
 //===----------------------------------------------------------------------===//
@@ -135,6 +138,8 @@ void AttendKernel::loadNumbers(const KeySlots &slots, Value step, const Lookup &
   t.fill(t.slot(numberRing, stage), [&](Value entry) {
     return slots.isContiguous() ? k.select(k.eq(entry, k.i32(0)), found[0], found[1]) : slots.getNumber(k, k.add(first, entry));
   });
+  if (plan.memberWords > 0)
+    t.fill(t.slot(memberRing, stage), [&](Value i) { return slots.getMembers(k, step, i); });
 }
 
 Value AttendKernel::getHead(const Item &item, const Rows &rows) {
@@ -233,15 +238,47 @@ Value AttendKernel::getLogits(const KeySlots &slots, ScoreTiles &scores, Value p
   if (!op.getScore().empty()) {
     FailureOr<Value> logits = scores.getLogits(products, numbers());
     if (succeeded(logits))
-      return *logits;
+      return hideFromOthers(*logits, stage);
     result = failure();
     return products;
   }
   // Most steps hide nothing from anyone.
   Value logits = scores.scaleProducts(products);
-  return k.ifElse(allVisible, logits.getType(), [&] { return SmallVector<Value>{logits}; },
-                  [&] { return SmallVector<Value>{scores.hide(logits, numbers())}; })
-      .front();
+  logits = k.ifElse(allVisible, logits.getType(), [&] { return SmallVector<Value>{logits}; },
+                    [&] { return SmallVector<Value>{scores.hide(logits, numbers())}; })
+               .front();
+  return hideFromOthers(logits, stage);
+}
+
+Value AttendKernel::hideFromOthers(Value logits, Value stage) {
+  if (plan.memberWords == 0)
+    return logits;
+  constexpr int64_t bits = 32;
+  int64_t words = plan.memberWords;
+  Type i32 = k.builder.getI32Type();
+  Value members = t.slot(memberRing, stage);
+  Value hidden = t.constant(cast<RankedTensorType>(logits.getType()), k.builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
+  auto getList = [&](Value row) { return k.min(k.div(row, k.i32(plan.rowsPerList)), k.i32(plan.tileRows / plan.rowsPerList - 1)); };
+  auto isSet = [&](Value word, Value bit, Value one) { return k.eq(k.both(k.shiftRight(word, bit), one), one); };
+  if (plan.contiguousSteps) { // one answer for all keys of a row, mostly yes
+    Value isMember = t.mapRows(k.builder.getI1Type(), [&](Value row) {
+      Value list = getList(row);
+      return isSet(t.loadEntry(members, k.div(list, k.i32(bits))), k.rem(list, k.i32(bits)), k.i32(1));
+    });
+    return k.ifElse(t.warpAll(isMember), logits.getType(), [&] { return SmallVector<Value>{logits}; }, [&] {
+      return SmallVector<Value>{k.select(t.broadcast(isMember, plan.tileKeys), logits, hidden)};
+    }).front();
+  }
+  RankedTensorType tile = t.accumulatorType(plan.tileKeys, i32);
+  Value word = t.mapRows(i32, [&](Value row) { return k.div(getList(row), k.i32(bits)); });
+  Value bit = t.broadcast(t.mapRows(i32, [&](Value row) { return k.rem(getList(row), k.i32(bits)); }), plan.tileKeys);
+  auto splat = [&](int64_t value) { return t.constant(tile, k.builder.getI32IntegerAttr(value)); };
+  Value found = splat(0);
+  for (int64_t w = 0; w < words; ++w) {
+    Value column = t.mapColumns(plan.tileKeys, i32, [&](Value column) { return t.loadEntry(members, k.add(k.mul(column, k.i32(words)), k.i32(w))); });
+    found = words == 1 ? column : k.select(k.eq(t.broadcast(word, plan.tileKeys), splat(w)), column, found);
+  }
+  return k.select(isSet(found, bit, splat(1)), logits, hidden);
 }
 
 Value AttendKernel::getValueTile(Value stage) {
@@ -417,7 +454,7 @@ void AttendKernel::consume(Value total) {
     Value steps = slots.steps;
     if (!op.getSelections().empty()) { // the producers have counted the list
       steps = t.loadEntry(t.slot(stepsRing, querySlot), k.i32(0));
-      slots.useSteps(cast<SelectionType>(op.getSelections().front().getType()), op.isGathered(), k.getArgument(firstFreeArg), steps);
+      slots.useSteps(*plan.selection, op.isGathered(), k.getArgument(firstFreeArg), steps);
     }
     Value queryTile = t.slot(queryRing, querySlot), lhs = plan.queriesInRegisters() ? t.loadOperand(queryTile) : queryTile;
     State initial = getInitialState();

@@ -29,6 +29,8 @@ struct AttendPlan {
   int64_t tileRows, tileKeys, stages;
   int64_t querySlots, groups; // see ScheduleAttr
   int64_t dim, valueDim, cells, group, queryBlock;
+  std::optional<SelectionType> selection; // of the lists that pass by
+  int64_t memberWords = 0, rowsPerList = 0; // of a union, see ScheduleAttr
   int64_t width;             // elements that a thread copies at a time
   bool valuesAreKeys;        // values are the first columns of keys: they are there once
   bool contiguousSteps;      // the keys of every step are neighbours
@@ -36,6 +38,8 @@ struct AttendPlan {
   int64_t threads, blocksPerSM;
   int64_t maxBlocks;         // of the grid
 
+  /// Numbers that say who takes part in a step.
+  int64_t membersOfStep() const { return KeySlots::getMembersOfStep(memberWords, selection->getKeyBlock(), tileKeys); }
   bool hasRoles() const { return family == ssa_gpu::Family::wgmma; }
   int64_t tilesPerList() const { return ceilDiv(queryBlock * group, tileRows); }
   int64_t paddedDim() const { return ceilDiv(dim, 16) * 16; }
@@ -52,7 +56,8 @@ struct AttendPlan {
 /// Builds the body of the kernel of `op` at the place of `k`.
 class AttendKernel {
 public:
-  /// What a kernel sees: the order of its arguments; behind them, the list if there is one, tensor maps of keys and values, captured values.
+  /// What a kernel sees: the order of its arguments; behind them, the list if there is one and, of a union, its members, tensor maps of keys
+  /// and values, captured values.
   enum Argument { queryArg, keyArg, valueArg, outputArg, lseArg, tokensArg, firstFreeArg };
 
   AttendKernel(KernelBuilder &k, SparseAttendOp op, const AttendPlan &plan);
@@ -115,6 +120,8 @@ private:
   State getInitialState();
   /// One step, from products to weights; the hook stands after what reads numbers.
   SoftmaxStep getSoftmaxStep(const KeySlots &slots, ScoreTiles &scores, Value products, Value stage, Value max, Value sum, Hook afterNumbers);
+  /// The same with `-inf` where the union of lists has a key that the list of a row has not.
+  Value hideFromOthers(Value logits, Value stage);
   Value getZeroScores();
   Value rescale(Value output, const SoftmaxStep &softmax);
   Value getWeights(const SoftmaxStep &softmax);
@@ -137,7 +144,7 @@ private:
   Value queries, tokens, keyRows; // i32
   BufferView queryView, outputView, lseView;
   Rows keys, values; // one pipe and ring for both if values are keys
-  Value queryRing, queryPipe, numberRing, stepsRing, weightTile, scratch;
+  Value queryRing, queryPipe, numberRing, memberRing, stepsRing, weightTile, scratch;
 };
 
 } // namespace mlir::ssa

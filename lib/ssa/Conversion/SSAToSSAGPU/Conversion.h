@@ -117,6 +117,9 @@ void buildTopK(HostFunction &host, TopKOp op, Value scores, Value selection, con
 /// Makes the kernels of a `topk` that has chunks, and of all that leads to it.
 LogicalResult convertSelectChain(HostFunction &host, const SelectChain &chain);
 
+/// Unites lists that are neighbours, `neighbours` of them (the last may be fewer), in `output`: ascending, padding last.
+void buildUnionOfNeighbours(HostFunction &host, Operation *op, Value lists, SelectionType type, int64_t neighbours, Value output);
+
 // Each makes the kernels of one kind of op and sets the buffers of its results.
 LogicalResult convertGather(HostFunction &host, GatherOp op);
 LogicalResult convertMerge(HostFunction &host, MergeOp op);

@@ -100,6 +100,11 @@ void KeySlots::useGatheredRows(Emitter &e, SelectionType selection, Value buffer
   finish(e);
 }
 
+void KeySlots::useMembers(Emitter &e, Value buffer, ArrayRef<Value> place, int64_t cells) {
+  members = buffer;
+  membersBegin = BufferView(e, buffer).getBegin(e, {place[0], e.div(place[1], e.index(cells / type.getHeads())), place[2]});
+}
+
 void KeySlots::useSteps(SelectionType selection, bool gathered, Value buffer, Value count) {
   type = selection;
   isGathered = gathered;
@@ -117,6 +122,14 @@ static Value loadListEntry(Emitter &e, Value lists, Value begin, Value i) {
   Value view = memref::ReinterpretCastOp::create(e.builder, e.loc, flat, base, OpFoldResult(begin), ArrayRef<OpFoldResult>{OpFoldResult(e.index(type.getDimSize(3)))},
                                                  ArrayRef<OpFoldResult>{e.builder.getIndexAttr(1)});
   return memref::LoadOp::create(e.builder, e.loc, view, e.toIndex(i));
+}
+
+Value KeySlots::getMembers(Emitter &e, Value step, Value i) const {
+  Value words = e.i32(cast<MemRefType>(members.getType()).getDimSize(3) / type.getWidth()), size = e.i32(type.getKeyBlock());
+  Value first = e.mul(step, e.i32(config.tileKeys)), slot = isContiguous() ? first : e.add(first, e.div(i, words));
+  Value isSlot = e.lt(slot, slots), entry = e.div(e.select(isSlot, slot, e.i32(0)), size);
+  Value found = loadListEntry(e, members, membersBegin, e.add(e.mul(entry, words), e.rem(i, words)));
+  return e.select(isSlot, found, e.i32(0));
 }
 
 /// False of padding, which past the end is too; compared in blocks, since the product may not fit.

@@ -46,6 +46,13 @@ public:
   /// were to gather from.
   void useGatheredRows(Emitter &e, SelectionType type, Value lists, ArrayRef<Value> place, int64_t cells);
 
+  /// Beside the entries of a list: for each so many numbers, whose bits say which of the lists that it unites have the entry.
+  void useMembers(Emitter &e, Value members, ArrayRef<Value> place, int64_t cells);
+  /// How many of them a step has: of the entry that its keys belong to, or of every key.
+  static int64_t getMembersOfStep(int64_t words, int64_t keyBlock, int64_t tileKeys) { return keyBlock % tileKeys == 0 ? words : tileKeys * words; }
+  /// Number `i` of these of a step.
+  Value getMembers(Emitter &e, Value step, Value i) const;
+
   /// The same list where others look it up: no more than the steps is known here.
   void useSteps(SelectionType type, bool isGathered, Value lists, Value steps);
 
@@ -92,6 +99,7 @@ private:
   // Of a list.
   SelectionType type;
   Value lists, listBegin, numEntries;
+  Value members, membersBegin;
   bool isGathered = false;
 };
 

@@ -20,20 +20,25 @@ using namespace mlir::ssa;
 
 namespace {
 
-/// Lists that go in.
+/// Lists that go in: so many neighbours for each that comes out.
 struct ListInput {
   Value buffer;
   SelectionType type;
+  int64_t neighbours = 1;
+
+  int64_t getNumbers() const { return neighbours * type.getWidth(); }
 };
 
 class SortKernel : public BlockKernel {
 public:
-  SortKernel(HostFunction &host, Operation *op, StringRef name, ArrayRef<ListInput> inputs, ValueRange arguments);
+  /// `width` is that of the output, the last argument.
+  SortKernel(HostFunction &host, Operation *op, StringRef name, ArrayRef<ListInput> inputs, int64_t width, ValueRange arguments);
 
   void build(HostFunction &host, Value output);
 
 private:
   void buildItem(Value item);
+  Value loadNumber(const ListInput &input, Value list, ArrayRef<Value> where, Value i);
   void loadLists(Value row);
   void writeUnique(Value row, Value exists);
   Value at(Value place) { return toIndex(add(mul(team, i32(capacity)), place)); }
@@ -51,14 +56,12 @@ private:
 
 } // namespace
 
-SortKernel::SortKernel(HostFunction &host, Operation *op, StringRef name, ArrayRef<ListInput> inputs,
-                       ValueRange arguments)
-    : BlockKernel(host.builder, op, name, threads, arguments), inputs(inputs),
-      width(cast<SelectionType>(op->getResult(0).getType()).getWidth()),
-      isBitonic(llvm::all_of(inputs, [](const ListInput &input) { return input.type.getSorted(); })) {
+SortKernel::SortKernel(HostFunction &host, Operation *op, StringRef name, ArrayRef<ListInput> inputs, int64_t width, ValueRange arguments)
+    : BlockKernel(host.builder, op, name, threads, arguments), inputs(inputs), width(width),
+      isBitonic(llvm::all_of(inputs, [](const ListInput &input) { return input.type.getSorted() && input.neighbours == 1; })) {
   int64_t total = 0;
   for (const ListInput &input : inputs)
-    total += input.type.getWidth();
+    total += input.getNumbers();
   capacity = std::max<int64_t>(llvm::PowerOf2Ceil(total), 2);
   teamSize = std::min(threads, capacity / 2);
 }
@@ -70,19 +73,30 @@ SmallVector<Value> SortKernel::position(Value row) {
   return {div(head, heads), rem(head, heads), rem(row, lists)};
 }
 
+/// Number `i` of those that one list comes from.
+Value SortKernel::loadNumber(const ListInput &input, Value list, ArrayRef<Value> where, Value i) {
+  if (input.neighbours == 1)
+    return load(list, {where[0], where[1], where[2], i});
+  // The last are fewer; one list may serve all.
+  Value width = index(input.type.getWidth()), which = add(mul(where[2], index(input.neighbours)), div(i, width));
+  Value exists = lt(which, dim(list, 2)), number = load(list, {where[0], where[1], select(exists, which, index(0)), rem(i, width)});
+  return select(either(exists, eq(dim(list, 2), index(1))), number, i32(-1));
+}
+
 /// The first list rises from the front, the second from the end backwards; what is between is padding.
 void SortKernel::loadLists(Value row) {
   SmallVector<Value> where = position(row);
   auto forEach = [&](int64_t begin, int64_t end, llvm::function_ref<void(Value)> body) {
     loop(toIndex(add(member, i32(begin))), index(end), index(teamSize), body);
   };
-  int64_t first = inputs[0].type.getWidth(), second = inputs.size() > 1 ? inputs[1].type.getWidth() : 0;
+  int64_t first = inputs[0].getNumbers(), second = inputs.size() > 1 ? inputs[1].getNumbers() : 0;
   forEach(first, capacity - second, [&](Value i) { store(i32(-1), numbers, at(toI32(i))); });
-  for (auto [number, input] : llvm::enumerate(inputs)) {
-    Value list = getArgument(number);
-    bool isReversed = number == 1;
-    forEach(0, input.type.getWidth(), [&](Value i) {
-      Value n = load(list, {where[0], where[1], where[2], i});
+  for (unsigned which = 0; which < inputs.size(); ++which) {
+    const ListInput &input = inputs[which];
+    Value list = getArgument(which);
+    bool isReversed = which == 1;
+    forEach(0, input.getNumbers(), [&](Value i) {
+      Value n = loadNumber(input, list, where, i);
       Value place = isReversed ? sub(index(capacity - 1), i) : i;
       store(n, numbers, at(toI32(place)));
     });
@@ -162,8 +176,13 @@ static LogicalResult joinLists(HostFunction &host, Operation *op, StringRef name
   if (cast<ShapedType>(op->getResult(0).getType()).getDimSize(3) == 0)
     return success(); // nothing to write
   arguments.push_back(*output);
-  SortKernel(host, op, name, inputs, arguments).build(host, *output);
+  SortKernel(host, op, name, inputs, cast<SelectionType>(op->getResult(0).getType()).getWidth(), arguments).build(host, *output);
   return success();
+}
+
+void ssa::buildUnionOfNeighbours(HostFunction &host, Operation *op, Value lists, SelectionType type, int64_t neighbours, Value output) {
+  ListInput input{lists, type, neighbours};
+  SortKernel(host, op, "ssa_union_of_neighbours", input, input.getNumbers(), {lists, output}).build(host, output);
 }
 
 LogicalResult ssa::convertSort(HostFunction &host, SortOp op) { return joinLists(host, op, "ssa_sort"); }

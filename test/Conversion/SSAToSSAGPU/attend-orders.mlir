@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: ssa-opt %s --split-input-file --pass-pipeline='builtin.module(ssa-attach-target{chip=sm_90a},ssa-select-schedule,convert-ssa-to-ssa-gpu,canonicalize,cse)' | FileCheck %s
+
+!q = tensor<?x16x?x128xbf16>
+!kv = tensor<?x1x?x128xbf16>
+!l = tensor<?x16x?xf32>
+!sel = !ssa.selection<?x1x?x6, key_block = 64, sorted>
+
+// Four queries of sixteen heads make a tile: their 24 numbers are united, and one word says who has an entry. A step is one entry.
+// CHECK: gpu.func @ssa_union_of_neighbours
+// CHECK: gpu.func @ssa_members_of_union
+// CHECK: gpu.func @ssa_sparse_attend({{.*}}memref<?x1x?x24xi32, {{.*}}memref<?x1x?x24xi32,
+// CHECK: ssa_gpu.alloc : <2x1xi32>
+// CHECK: ssa_gpu.warp_all
+// CHECK-LABEL: func.func @union
+func.func @union(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s
+      {mask = #ssa.mask<causal>, ssa.schedule = #ssa.schedule<order = union, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>}
+      : !q, !kv, !kv, !sel -> !q, !l
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<?x1x?x128xbf16>
+!kv = tensor<?x1x?x128xbf16>
+!l = tensor<?x1x?xf32>
+!sel = !ssa.selection<?x1x?x6, key_block = 16, sorted>
+
+// 64 lists need two words, and a step of 32 keys has several entries: words stand beside every key.
+// CHECK: gpu.func @ssa_sparse_attend({{.*}}memref<?x1x?x384xi32, {{.*}}memref<?x1x?x768xi32,
+// CHECK: ssa_gpu.alloc : <2x64xi32>
+// CHECK-LABEL: func.func @many_lists
+func.func @many_lists(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s
+      {mask = #ssa.mask<causal>, ssa.schedule = #ssa.schedule<order = union, instruction = wgmma, tile_rows = 64, tile_keys = 32, stages = 2>}
+      : !q, !kv, !kv, !sel -> !q, !l
+  return %o : !q
+}
