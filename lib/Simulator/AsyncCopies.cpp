@@ -132,9 +132,14 @@ static void arriveAfterCopies(Warp &warp, const Instruction &instruction) {
 
 /// Completes the oldest thing that is under way; false if there is none.
 bool Block::landSomething() {
-  if (arrivals.empty() && bulkCopies.empty())
+  if (arrivals.empty() && bulkCopies.empty() && tensorWork.empty())
     return false;
   ++events;
+  // Which of the units is slower must not matter.
+  if (!tensorWork.empty() && ((arrivals.empty() && bulkCopies.empty()) || index / 4 % 2)) {
+    landTensorWork();
+    return true;
+  }
   if (arrivals.empty()) {
     landBulkCopy();
     return true;

@@ -103,6 +103,19 @@ void Block::completePhase(Mbarrier &barrier) {
   barrier.arriving = Clocks();
 }
 
+/// Arrivals that follow from something asynchronous.
+void Block::arriveAt(uint32_t address, unsigned count, const Clocks &clocks) {
+  auto found = mbarriers.find(address);
+  if (found == mbarriers.end())
+    return;
+  Mbarrier &barrier = found->second;
+  if (barrier.arriving.known.empty())
+    resetClocks(barrier.arriving);
+  barrier.arriving.join(clocks);
+  barrier.pending -= count;
+  completePhase(barrier);
+}
+
 static uint32_t sharedOffset(const Warp &warp, const Instruction &instruction, unsigned lane, unsigned slot) {
   uint64_t address = warp.addressOf(instruction, lane, slot);
   return uint32_t(address >= sharedWindow ? address - sharedWindow : address);
@@ -145,7 +158,7 @@ static void initBarrier(Warp &warp, const Instruction &instruction) {
     barrier.expected = counts[lane];
     barrier.pending = counts[lane];
     barrier.line = instruction.line;
-    barrier.completed.reset(block.numThreads);
+    block.resetClocks(barrier.completed);
     // Who uses it must know that it was initialized, as of any other write.
     SharedCell &cell = block.cells[(at - sharedBase) / 4];
     barrier.completed.known[cell.thread] = 0;

@@ -53,7 +53,7 @@ void Warp::syncLanes(uint32_t members) {
 /// What the lanes did and know goes along with a signal of theirs.
 void Warp::releaseTo(Clocks &collected, uint32_t members) {
   if (collected.known.empty())
-    collected.reset(block->numThreads);
+    block->resetClocks(collected);
   collected.join(clocks);
   forEachLane(members, [&](unsigned lane) {
     if (laneClocks[lane])
@@ -75,6 +75,9 @@ void Warp::settleLanes() {
     clocks.known[t] = std::max(clocks.known[t], known);
     clocks.fenced[t] = std::max(clocks.fenced[t], fenced);
   }
+  for (auto &lane : laneClocks) // instructions on tensor memory are those of the whole warp
+    if (lane)
+      clocks.joinTensor(lane->tensor);
   hasLaneClocks = false;
   for (auto &lane : laneClocks) {
     if (!lane)

@@ -51,6 +51,7 @@ const Tables &Tables::get() {
     addAsyncCopies(result);
     addMatrixOperations(result);
     addWarpgroupOperations(result);
+    addTensorOperations(result);
     return result;
   }();
   return tables;
@@ -344,6 +345,17 @@ bool Decoder::address(size_t number, Space, unsigned slot) {
   return true;
 }
 
+bool Decoder::tensorAddress(size_t number, unsigned slot, int64_t &displacement) {
+  const Operand &where = operand(number);
+  if (where.kind != Operand::Address)
+    return fail("operand " + std::to_string(number) + " must be an address of tensor memory");
+  Operand base = where;
+  base.kind = where.name.empty() ? Operand::Integer : Operand::Name;
+  displacement = where.name.empty() ? 0 : where.value;
+  Class kind = Class::Word;
+  return source(base, kind, instruction.operands[slot]);
+}
+
 //===----------------------------------------------------------------------===//
 // Instructions
 //===----------------------------------------------------------------------===//
@@ -364,9 +376,9 @@ bool Decoder::decodeRow(const Row &row) {
 static Flow flowOf(const std::string &mnemonic) {
   auto startsWith = [&](const char *text) { return mnemonic.compare(0, std::strlen(text), text) == 0; };
   auto contains = [&](const char *text) { return mnemonic.find(text) != std::string::npos; };
-  if (startsWith("ld.") || startsWith("ldmatrix."))
+  if (startsWith("ld.") || startsWith("ldmatrix.") || startsWith("tcgen05.ld."))
     return Flow::Load;
-  if (startsWith("st.") || startsWith("cp.async.c"))
+  if (startsWith("st.") || startsWith("cp.async.c") || startsWith("tcgen05.st."))
     return Flow::Store;
   if (startsWith("selp."))
     return Flow::Select;
@@ -380,8 +392,8 @@ static Flow flowOf(const std::string &mnemonic) {
     return Flow::Product;
   if (startsWith("mov.") || contains(".f32x2"))
     return Flow::Halves;
-  for (const char *user :
-       {"bra", "bar", "mbarrier.", "vote.", "match.", "redux.", "wgmma.", "stmatrix.", "atom.", "red.", "cp."})
+  for (const char *user : {"bra", "bar", "mbarrier.", "vote.", "match.", "redux.", "wgmma.", "stmatrix.", "atom.",
+                           "red.", "cp.", "tcgen05."})
     if (startsWith(user))
       return Flow::Use;
   return Flow::All;

@@ -51,6 +51,7 @@ void addAccesses(Tables &tables);
 void addAsyncCopies(Tables &tables);
 void addMatrixOperations(Tables &tables);
 void addWarpgroupOperations(Tables &tables);
+void addTensorOperations(Tables &tables);
 
 /// Decodes the statements of one kernel. Functions that return bool return false after `fail`.
 class Decoder {
@@ -96,6 +97,8 @@ public:
   bool vector(const Operand &operand, Class kind, bool isWritten, unsigned &count);
   /// [register + displacement] or [variable + displacement]: the base goes to the slot, the rest to `immediate`.
   bool address(size_t number, Space space, unsigned slot);
+  /// [register + displacement] of tensor memory.
+  bool tensorAddress(size_t number, unsigned slot, int64_t &displacement);
   /// Records that an operand is read or written, for the checks on registers in flight.
   void touch(int32_t offset, bool isWritten);
   int32_t constant(Class kind, uint64_t value);
@@ -130,6 +133,8 @@ public:
 
 /// cp.async.bulk.
 bool decodeBulkCopy(Decoder &decoder);
+/// tcgen05.mma, cp, shift and commit.
+bool decodeTensorWork(Decoder &decoder, std::string_view operation);
 
 /// The class of a type's name: b32, u32, s32, f32, .. None if it is no type of a register.
 Class classOfType(std::string_view type);

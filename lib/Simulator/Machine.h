@@ -13,6 +13,7 @@
 #define SSA_LIB_SIMULATOR_MACHINE_H
 
 #include "Program.h"
+#include "TensorMemory.h"
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -93,17 +94,24 @@ struct SharedCell {
 
 /// Vector clocks of a warp, or what a barrier collected.
 struct Clocks {
-  std::vector<uint32_t> known, fenced; // by thread
+  std::vector<uint32_t> known, fenced; // by thread, then by pipe of tcgen05
+  std::vector<uint32_t> tensor;        // by agent of tensor memory
 
-  void reset(size_t numThreads) {
+  void reset(size_t numThreads, size_t numAgents) {
     known.assign(numThreads, 0);
     fenced.assign(numThreads, 0);
+    tensor.assign(numAgents, 0);
   }
   void join(const Clocks &other) {
     for (size_t i = 0; i < known.size(); ++i) {
       known[i] = std::max(known[i], other.known[i]);
       fenced[i] = std::max(fenced[i], other.fenced[i]);
     }
+    joinTensor(other.tensor);
+  }
+  void joinTensor(const std::vector<uint32_t> &other) {
+    for (size_t i = 0; i < tensor.size(); ++i)
+      tensor[i] = std::max(tensor[i], other[i]);
   }
 };
 
@@ -239,11 +247,18 @@ public:
   std::vector<PendingWgmma> wgmmas;
   uint32_t wgmmaGroup = 0;
   uint64_t numWgmmas = 0;
-  /// By register: when it was last touched, in instructions of this warp; only for kernels with wgmma.
+  /// By register: when it was last touched, in instructions of this warp; only for kernels with asynchronous results.
   std::vector<uint64_t> touchedAt;
-  std::vector<uint8_t> inFlight; // 1 an operand, 2 an accumulator
+  enum InFlight : uint8_t { Nothing, Factor, Accumulator, Loaded };
+  std::vector<uint8_t> inFlight;
   uint64_t fenceAt = 0, executed = 0;
   uint32_t registerLimit = 0;
+
+  // Tensor memory.
+  std::vector<uint32_t> tensorKnown; // by agent
+  std::array<uint32_t, 3> tensorClocks = {1, 1, 1};
+  std::deque<TensorTransfer> tensorLoads, tensorStores;
+
   /// By half of a register: the lanes in which it holds what came from memory that nothing had written.
   std::vector<uint32_t> undefined;
   unsigned numUndefined = 0; // how many of them are not 0
@@ -260,7 +275,9 @@ public:
   }
   /// What a lane has of a register of 2, 4 or 8 bytes.
   uint64_t read(int32_t offset, unsigned bytes, unsigned lane) const {
-    return bytes == 2 ? source<uint16_t>(offset)[lane] : bytes == 4 ? source<uint32_t>(offset)[lane] : source<uint64_t>(offset)[lane];
+    return bytes == 2   ? source<uint16_t>(offset)[lane]
+           : bytes == 4 ? source<uint32_t>(offset)[lane]
+                        : source<uint64_t>(offset)[lane];
   }
   void write(int32_t offset, unsigned bytes, unsigned lane, uint64_t value) const {
     if (bytes == 2)
@@ -295,6 +312,15 @@ public:
     return thread == threadOf(lane) || clocks.known[thread] >= when ||
            (hasLaneClocks && laneClocks[lane] && laneClocks[lane]->known[thread] >= when);
   }
+  /// The same; a lane of numLanes stands for the whole warp, and nobody knows of itself.
+  bool knowsAs(unsigned lane, unsigned thread, uint32_t when) const {
+    return lane == numLanes ? clocks.known[thread] >= when : knows(lane, thread, when);
+  }
+  /// Whether the asynchronous proxy may touch what a thread wrote.
+  bool hasFenced(unsigned lane, unsigned thread, uint32_t when) const {
+    return clocks.fenced[thread] >= when ||
+           (lane != numLanes && hasLaneClocks && laneClocks[lane] && laneClocks[lane]->fenced[thread] >= when);
+  }
 
   // Access.cpp.
   uint64_t addressOf(const Instruction &instruction, unsigned lane, unsigned slot) const;
@@ -308,6 +334,17 @@ public:
   uint32_t undefinedIn(int32_t offset, unsigned half) const {
     return offset < 0 ? 0 : undefined[unsigned(offset) / 32 + half];
   }
+
+  // TensorMemory.cpp.
+  unsigned agentOf(TensorAgent kind) const { return index * 3 + unsigned(kind); }
+  /// Records an access to tensor memory by an agent of this warp and reports what is wrong with it.
+  /// Returns which of its lanes are undefined somewhere.
+  uint16_t noteTensor(const Instruction &instruction, unsigned lane, Block &owner, const TensorRange &range,
+                      TensorAgent kind, bool isWrite);
+  /// False, and a fault, if a range is not allocated.
+  bool checkTensorRange(const Instruction &instruction, unsigned lane, const Block &owner, const TensorRange &range);
+  void waitForLoads();
+  void waitForStores();
 
   // AsyncCopies.cpp, Warpgroup.cpp.
   void landCopies(unsigned lane, uint64_t beforeNumber, uint32_t uptoGroup);
@@ -333,6 +370,7 @@ public:
   uint32_t run = 0;
   std::array<uint32_t, 3> position = {};
   unsigned numThreads, numWarps;
+  unsigned numPipes = 0, numAgents = 0; // of tcgen05
   bool checks;
 
   std::vector<uint8_t> shared;
@@ -347,6 +385,10 @@ public:
   std::deque<AsyncArrival> arrivals;
   std::deque<BulkCopy> bulkCopies;
   uint64_t copyNumber = 0;
+  /// Tensor memory, what is on its way to it, and by word and pipe when that read shared memory last.
+  TensorMemory tensor;
+  std::deque<TensorWork> tensorWork;
+  std::vector<uint32_t> pipeReads;
   /// Of each warpgroup: what its wgmmas were, to see that the four warps agree.
   std::vector<std::vector<std::array<uint64_t, 3>>> wgmmaLog;
   Allocation *lastAllocation = nullptr;
@@ -356,13 +398,21 @@ public:
 
   void execute(uint64_t blockIndex);
 
+  void resetClocks(Clocks &clocks) const { clocks.reset(numThreads + numPipes, numAgents); }
+
   // Barriers.cpp.
   void completeBarrier(NamedBarrier &barrier);
   void checkBarriersAfterExit();
   void completePhase(Mbarrier &barrier);
   bool landSomething();
   void landBulkCopy();
+  void arriveAt(uint32_t address, unsigned count, const Clocks &clocks);
   std::string describeWaits() const;
+
+  // TensorMemory.cpp, TensorProducts.cpp.
+  void landTensorWork();
+  void checkTensorAtEnd();
+  std::string describeAgent(unsigned agent) const;
 
   // Shadow.cpp.
   // They record an access and report what is wrong with it. They return which bytes (one bit each) were read though

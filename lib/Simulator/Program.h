@@ -129,7 +129,9 @@ struct Kernel {
   std::map<std::string, Variable> sharedVariables;
   int64_t localBytes = 0;
   std::array<uint32_t, 3> requiredBlock = {0, 0, 0}, maxBlock = {0, 0, 0};
-  bool usesWgmma = false, usesMbarrier = false;
+  bool usesWgmma = false, usesMbarrier = false, usesTensorMemory = false;
+  /// Has instructions whose results land in registers later.
+  bool hasAsyncResults() const { return usesWgmma || usesTensorMemory; }
 };
 
 struct Module::Contents {

@@ -31,7 +31,7 @@ void Warp::start(Block &owner, unsigned number, uint32_t liveLanes) {
   status = live ? Running : Done;
   waitFor = Split::Ready;
   clock = 1;
-  clocks.reset(owner.numThreads);
+  owner.resetClocks(clocks);
   knownLeast.assign(owner.numWarps, 0);
   for (auto &lane : laneClocks)
     lane.reset();
@@ -46,7 +46,11 @@ void Warp::start(Block &owner, unsigned number, uint32_t liveLanes) {
   numUndefined = 0;
   undefined.assign(kernel->registerBytes / 32, 0);
   registerLimit = 0;
-  if (kernel->usesWgmma) {
+  tensorKnown.assign(owner.numAgents, 0);
+  tensorClocks.fill(1);
+  tensorLoads.clear();
+  tensorStores.clear();
+  if (kernel->hasAsyncResults()) {
     touchedAt.assign(kernel->registerBytes / 64, 0);
     inFlight.assign(kernel->registerBytes / 64, 0);
   }
@@ -138,7 +142,7 @@ bool Warp::canRunCollective(const Instruction &instruction) {
 
 void Warp::run(uint64_t budget) {
   const Instruction *code = kernel->code.data();
-  bool tracksRegisters = kernel->usesWgmma && block->checks;
+  bool tracksRegisters = kernel->hasAsyncResults() && block->checks;
   uint64_t threadInstructions = 0, warpInstructions = 0;
   mustYield = isIdle = false;
   while (status == Running && budget-- && !mustYield) {
@@ -222,6 +226,11 @@ Block::Block(Launch &launch) : launch(launch), kernel(launch.kernel), checks(lau
   if (checks) {
     readClocks.resize(words * numWarps);
     readLanes.resize(words * numWarps);
+  }
+  if (kernel.usesTensorMemory) {
+    numPipes = numWarps;
+    numAgents = 3 * numWarps;
+    pipeReads.resize(checks ? words * numPipes : 0);
   }
   local.resize(size_t(kernel.localBytes) * numThreads);
   registerFile.resize(size_t(kernel.registerBytes) * numWarps + 256);
@@ -308,6 +317,10 @@ void Block::reset(uint64_t blockIndex) {
   arrivals.clear();
   bulkCopies.clear();
   copyNumber = 0;
+  tensorWork.clear();
+  std::fill(pipeReads.begin(), pipeReads.end(), 0);
+  if (kernel.usesTensorMemory)
+    tensor.reset(numAgents, checks);
   wgmmaLog.assign((numWarps + 3) / 4, {});
   isStopped = false;
   for (unsigned i = 0; i < numWarps; ++i) {
@@ -339,7 +352,7 @@ void Block::execute(uint64_t blockIndex) {
       executed += warp.executed;
     }
     if (isDone)
-      return;
+      return checkTensorAtEnd();
     if (limit && executed > limit)
       return warps[0].fault(kernel.code[0], 0, "limit",
                             "the block executed " + std::to_string(executed) + " instructions; " +

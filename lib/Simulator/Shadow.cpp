@@ -58,6 +58,15 @@ static void checkReaders(Block &block, Warp &warp, const Instruction &instructio
       return;
     }
   }
+  for (unsigned w = 0; w < block.numPipes; ++w) {
+    uint32_t when = block.pipeReads[size_t(word) * block.numPipes + w];
+    if (!when || warp.knowsAs(lane, block.numThreads + w, when))
+      continue;
+    warp.fault(instruction, lane, "async",
+               "writes " + block.nameShared(sharedBase + 4 * word) + ", which a tcgen05.mma or cp of warp " +
+                   std::to_string(w) + " reads: nothing waited for its tcgen05.commit");
+    return;
+  }
 }
 
 /// Records an access to shared memory and looks for what is wrong with it.

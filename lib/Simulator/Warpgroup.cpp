@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Lanes.h"
-#include "Matrix.h"
+#include "SharedMatrix.h"
 
 using namespace mlir::ssa::sim;
 
@@ -24,35 +24,6 @@ struct Form {
   unsigned k() const { return 256 / bitsOf(type); }
   unsigned numAccumulators() const { return flags & Half ? n() / 4 : n() / 2; }
 };
-
-/// A matrix in shared memory, as a descriptor says it.
-struct Descriptor {
-  uint32_t start, leading, stride;
-  unsigned swizzle; // 0 none, 1 128, 2 64, 3 32 bytes
-  unsigned baseOffset;
-
-  explicit Descriptor(uint64_t bits)
-      : start(uint32_t(bits & 0x3fff) << 4), leading(uint32_t(bits >> 16 & 0x3fff) << 4),
-        stride(uint32_t(bits >> 32 & 0x3fff) << 4), swizzle(unsigned(bits >> 62)),
-        baseOffset(unsigned(bits >> 49 & 7)) {}
-
-  /// The address of an element, `outer` along m or n and `inner` along k, of `bytes` each.
-  uint32_t locate(unsigned outer, unsigned inner, unsigned bytes, bool isTransposed) const {
-    unsigned row = swizzle == 0 ? 16 : swizzle == 1 ? 128 : swizzle == 2 ? 64 : 32;
-    uint32_t address;
-    if (!isTransposed) {
-      unsigned at = inner * bytes;
-      address = start + outer / 8 * stride + outer % 8 * row + at % row +
-                (swizzle == 0 ? at / row * leading : at / row * leading);
-    } else {
-      unsigned at = outer * bytes;
-      address = start + inner % 8 * row + at % row;
-      address += swizzle == 0 ? at / row * stride + inner / 8 * leading : at / row * leading + inner / 8 * stride;
-    }
-    unsigned bitsSwapped = swizzle == 1 ? 7 : swizzle == 2 ? 3 : swizzle == 3 ? 1 : 0;
-    return address ^ ((((address >> 7) + baseOffset) & bitsSwapped) << 4);
-  }
-};
 } // namespace
 
 static Form formOf(const Instruction &instruction) {
@@ -61,88 +32,43 @@ static Form formOf(const Instruction &instruction) {
   return form;
 }
 
-/// Calls the function with the address of every 16 bytes of an operand, and which element of it that starts with.
-template <class F>
-static void forEachPiece(const Descriptor &descriptor, unsigned firstOuter, unsigned numOuter, const Form &form,
-                         bool isTransposed, F function) {
-  unsigned bytes = bitsOf(form.type) / 8, perPiece = 16 / bytes;
-  if (isTransposed) {
-    for (unsigned outer = firstOuter; outer < firstOuter + numOuter; outer += perPiece)
-      for (unsigned inner = 0; inner < form.k(); ++inner)
-        function(descriptor.locate(outer, inner, bytes, true), outer, inner);
-  } else {
-    for (unsigned outer = firstOuter; outer < firstOuter + numOuter; ++outer)
-      for (unsigned inner = 0; inner < form.k(); inner += perPiece)
-        function(descriptor.locate(outer, inner, bytes, false), outer, inner);
-  }
+/// The matrix that a descriptor names.
+static SharedMatrix matrixOf(uint64_t bits, const Form &form, bool isB) {
+  static constexpr unsigned rows[] = {16, 128, 64, 32};
+  SharedMatrix matrix;
+  matrix.start = uint32_t(bits & 0x3fff) << 4;
+  matrix.leading = uint32_t(bits >> 16 & 0x3fff) << 4;
+  matrix.stride = uint32_t(bits >> 32 & 0x3fff) << 4;
+  matrix.rowBytes = rows[bits >> 62];
+  matrix.baseOffset = unsigned(bits >> 49 & 7);
+  matrix.type = isB ? form.otherType : form.type;
+  matrix.k = form.k();
+  matrix.isTransposed = form.flags & (isB ? Form::TransposedB : Form::TransposedA);
+  return matrix;
 }
 
-/// Checks that an operand in shared memory may be read by the asynchronous proxy, and marks it as being read.
-static void startReading(Warp &warp, const Instruction &instruction, const Descriptor &descriptor, unsigned first,
-                         unsigned count, const Form &form, bool isTransposed, char name) {
-  Block &block = *warp.block;
-  bool isTold = false;
-  forEachPiece(descriptor, first, count, form, isTransposed, [&](uint32_t address, unsigned, unsigned) {
-    if (address < sharedBase || address + 16 > block.sharedEnd()) {
-      if (!isTold)
-        warp.fault(instruction, 0, "out-of-bounds",
-                   std::string("the descriptor of ") + name + " reaches " + hex(address) +
-                       ", but the block has shared memory from " + hex(sharedBase) + " to " + hex(block.sharedEnd()));
-      isTold = true;
-      return;
-    }
-    if (!block.checks)
-      return;
-    for (uint32_t word = (address - sharedBase) / 4, end = word + 4; word < end; ++word) {
-      const SharedCell &cell = block.cells[word];
-      std::string problem, kind = "race";
-      if (cell.flags & SharedCell::Pending) {
-        problem = "an asynchronous copy of thread " + std::to_string(cell.thread) +
-                  " is on its way there: nothing waited for it";
-        kind = "async";
-      } else if ((cell.flags & SharedCell::Defined) != SharedCell::Defined) {
-        problem = "nothing has written that";
-        kind = "uninitialized";
-      } else if (cell.flags & SharedCell::AsyncProxy) {
-        if (warp.clocks.known[cell.thread] < cell.clock)
-          problem = "nothing waited for the copy to there that thread " + std::to_string(cell.thread) + " started";
-      } else if (cell.clock && warp.clocks.fenced[cell.thread] < cell.clock) {
-        bool isKnown = warp.clocks.known[cell.thread] >= cell.clock || cell.thread / numLanes == warp.index;
-        problem = "thread " + std::to_string(cell.thread) + " wrote that " +
-                  (isKnown ? "without a fence.proxy.async before this" : "without a barrier in between");
-        kind = isKnown ? "proxy" : "race";
-      }
-      if (!problem.empty() && !isTold) {
-        warp.fault(instruction, 0, kind,
-                   std::string("reads ") + name + " at " + block.nameShared(sharedBase + 4 * word) + ", but " +
-                       problem);
-        isTold = true;
-      }
-      size_t slot = size_t(word) * block.numWarps + warp.index;
-      block.readClocks[slot] = UINT32_MAX;
-      block.readLanes[slot] = ~0u;
-    }
-  });
-}
-
-static void endReading(Warp &warp, const Descriptor &descriptor, unsigned first, unsigned count, const Form &form,
-                       bool isTransposed) {
+/// Sets when a warp read rows of a matrix last: UINT32_MAX while it still does.
+static void markReading(Warp &warp, const SharedMatrix &matrix, unsigned first, unsigned count, uint32_t clock) {
   Block &block = *warp.block;
   if (!block.checks)
     return;
-  forEachPiece(descriptor, first, count, form, isTransposed, [&](uint32_t address, unsigned, unsigned) {
-    if (address < sharedBase || address + 16 > block.sharedEnd())
-      return;
-    for (uint32_t word = (address - sharedBase) / 4, end = word + 4; word < end; ++word)
-      block.readClocks[size_t(word) * block.numWarps + warp.index] = warp.clock;
+  matrix.forEachWord(block, first, count, [&](uint32_t word) {
+    size_t slot = size_t(word) * block.numWarps + warp.index;
+    block.readClocks[slot] = clock;
+    block.readLanes[slot] = ~0u;
   });
+}
+
+/// Checks that an operand in shared memory may be read by the asynchronous proxy, and marks it as being read.
+static void startReading(Warp &warp, const Instruction &instruction, const SharedMatrix &matrix, unsigned first,
+                         unsigned count, const char *name) {
+  matrix.check(*warp.block, warp, instruction, numLanes, first, count, name);
+  markReading(warp, matrix, first, count, UINT32_MAX);
 }
 
 //===----------------------------------------------------------------------===//
 // Registers in flight
 //===----------------------------------------------------------------------===//
-
-enum InFlight : uint8_t { Nothing, Factor, Accumulator };
 
 static void doWgmma(Warp &warp, const Instruction &instruction);
 
@@ -152,11 +78,13 @@ void Warp::checkRegisters(const Instruction &instruction) {
   bool isWgmma = instruction.run == doWgmma;
   for (uint32_t i = instruction.writes; i < instruction.touchedEnd; ++i) {
     unsigned number = unsigned(touched[i]) / 64;
-    if (!wgmmas.empty() && inFlight[number] && !isWgmma && (i < instruction.reads || inFlight[number] == Accumulator)) {
-      fault(instruction, firstLane(), "wgmma",
+    bool isUnderWay = inFlight[number] == Loaded ? !tensorLoads.empty() : !wgmmas.empty() && !isWgmma;
+    if (inFlight[number] && isUnderWay && (i < instruction.reads || inFlight[number] != Factor)) {
+      static const char *whose[] = {"", "an operand of a wgmma", "an accumulator of a wgmma",
+                                    "the result of a tcgen05.ld"};
+      fault(instruction, firstLane(), inFlight[number] == Loaded ? "tcgen05" : "wgmma",
             std::string(i < instruction.reads ? "writes " : "reads ") + kernel->registerNames.at(touched[i]) + ", " +
-                (inFlight[number] == Accumulator ? "an accumulator" : "an operand") +
-                " of a wgmma that nothing waited for");
+                whose[inFlight[number]] + " that nothing waited for");
       inFlight[number] = Nothing; // once is enough
     }
     if (!isWgmma && !instruction.isCopy)
@@ -231,35 +159,15 @@ static void doWgmma(Warp &warp, const Instruction &instruction) {
     checkFence(warp, instruction, registers, numD, "an accumulator");
     checkFence(warp, instruction, registers + numD, numA, "A");
     for (unsigned i = 0; i < numD; ++i)
-      warp.inFlight[unsigned(registers[i]) / 64] = Accumulator;
+      warp.inFlight[unsigned(registers[i]) / 64] = Warp::Accumulator;
     for (unsigned i = 0; i < numA; ++i)
       if (registers[numD + i] >= 0 && !warp.inFlight[unsigned(registers[numD + i]) / 64])
-        warp.inFlight[unsigned(registers[numD + i]) / 64] = Factor;
+        warp.inFlight[unsigned(registers[numD + i]) / 64] = Warp::Factor;
   }
-  startReading(warp, instruction, Descriptor(pending.b), 0, form.n(), form, form.flags & Form::TransposedB, 'B');
+  startReading(warp, instruction, matrixOf(pending.b, form, true), 0, form.n(), "B");
   if (!numA)
-    startReading(warp, instruction, Descriptor(pending.a), warp.index % 4 * 16, 16, form,
-                 form.flags & Form::TransposedA, 'A');
+    startReading(warp, instruction, matrixOf(pending.a, form, false), warp.index % 4 * 16, 16, "A");
   warp.wgmmas.push_back(pending);
-}
-
-/// Reads an operand into floats; what lies outside of shared memory is 0. Element (outer, inner) goes to
-/// `values[(outer - first) * outerStep + inner * innerStep]`.
-static void readMatrix(const Block &block, const Descriptor &descriptor, unsigned first, unsigned count,
-                       const Form &form, bool isTransposed, Element type, float *values, unsigned outerStep,
-                       unsigned innerStep) {
-  unsigned bytes = bitsOf(type) / 8, perPiece = 16 / bytes, step = isTransposed ? outerStep : innerStep;
-  forEachPiece(descriptor, first, count, form, isTransposed, [&](uint32_t address, unsigned outer, unsigned inner) {
-    uint8_t piece[16] = {};
-    if (address >= sharedBase && address + 16 <= block.sharedEnd())
-      std::memcpy(piece, block.shared.data() + (address - sharedBase), 16);
-    float *to = values + size_t(outer - first) * outerStep + size_t(inner) * innerStep;
-    for (unsigned i = 0; i < perPiece; ++i) {
-      uint32_t bits = 0;
-      std::memcpy(&bits, piece + i * bytes, bytes);
-      to[size_t(i) * step] = decodeElement(bits, type);
-    }
-  });
 }
 
 /// A from registers, laid out as for mma.sync.
@@ -284,12 +192,12 @@ static void compute(Warp &warp, const PendingWgmma &pending) {
   a.resize(16 * k);
   b.resize(size_t(k) * n);
   d.resize(size_t(16) * n);
-  Descriptor left(pending.a), right(pending.b);
+  SharedMatrix left = matrixOf(pending.a, form, false), right = matrixOf(pending.b, form, true);
   if (form.flags & Form::RegistersA)
     readFactor(warp, registers + numD, form, a.data());
   else
-    readMatrix(block, left, warp.index % 4 * 16, 16, form, form.flags & Form::TransposedA, form.type, a.data(), k, 1);
-  readMatrix(block, right, 0, n, form, form.flags & Form::TransposedB, form.otherType, b.data(), 1, n);
+    left.read(block, warp.index % 4 * 16, 16, a.data(), k, 1);
+  right.read(block, 0, n, b.data(), 1, n);
   if (form.flags & Form::NegatedA)
     for (float &value : a)
       value = -value;
@@ -317,9 +225,9 @@ static void compute(Warp &warp, const PendingWgmma &pending) {
     } else
       warp.destination<float>(registers[i])[lane] = canonical(value);
   });
-  endReading(warp, right, 0, n, form, form.flags & Form::TransposedB);
+  markReading(warp, right, 0, n, warp.clock);
   if (!(form.flags & Form::RegistersA))
-    endReading(warp, left, warp.index % 4 * 16, 16, form, form.flags & Form::TransposedA);
+    markReading(warp, left, warp.index % 4 * 16, 16, warp.clock);
 }
 
 /// Computes what was committed before a group.
@@ -337,17 +245,14 @@ void Warp::finishWgmmas(const Instruction &, uint32_t beforeGroup) {
     Form form = formOf(*left.instruction);
     const int32_t *registers = kernel->lists.data() + left.instruction->list;
     for (unsigned i = 0; i < form.numAccumulators(); ++i)
-      inFlight[unsigned(registers[i]) / 64] = Accumulator;
+      inFlight[unsigned(registers[i]) / 64] = Warp::Accumulator;
     for (unsigned i = 0; form.flags & Form::RegistersA && i < 4; ++i)
       if (int32_t offset = registers[form.numAccumulators() + i]; offset >= 0 && !inFlight[unsigned(offset) / 64])
-        inFlight[unsigned(offset) / 64] = Factor;
+        inFlight[unsigned(offset) / 64] = Warp::Factor;
     // What is still read stays marked.
-    Descriptor b(left.b);
-    forEachPiece(b, 0, form.n(), form, form.flags & Form::TransposedB, [&](uint32_t address, unsigned, unsigned) {
-      for (uint32_t word = (address - sharedBase) / 4, end = word + 4;
-           address >= sharedBase && address + 16 <= block->sharedEnd() && word < end; ++word)
-        block->readClocks[size_t(word) * block->numWarps + index] = UINT32_MAX;
-    });
+    markReading(*this, matrixOf(left.b, form, true), 0, form.n(), UINT32_MAX);
+    if (!(form.flags & Form::RegistersA))
+      markReading(*this, matrixOf(left.a, form, false), index % 4 * 16, 16, UINT32_MAX);
   }
 }
 
