@@ -28,4 +28,31 @@ def add_unions():
         ordered(f"union, {name}", f"order = union, {schedule}", *arguments, **options)
 
 
+def add_key_outer():
+    for name, schedule, arguments, options in (
+        ("partials of bf16", tile(128, 64) + ", partials = bf16", (32, 2, [(2, 5, 64, 1, False)]), dict(d=128)),
+        ("blocks of 128 in two steps", tile(64, 64), (6, 2, [(2, 3, 128, 1, False)]), {}),
+        ("a head, blocks of 16", tile(64, 16, 3), (2, 2, [(2, 20, 16, 1, False)]), dict(elem="f16")),
+        ("mma_sync", tile(32, 32, instruction="mma_sync"), (8, 2, [(2, 5, 32, 1, False)]), {}),
+        ("lists of 5 queries, window", tile(64, 64), (8, 2, [(4, 4, 64, 5, False)]), dict(mask=WINDOW)),
+        ("no mask, 6 lists for 4 key heads", tile(64, 64), (12, 4, [(6, 5, 64, 1, False)]), dict(mask="")),
+        ("3 lists for 6 key heads", tile(64, 64), (12, 6, [(3, 5, 64, 1, False)]), {}),
+        ("lists of 40 queries of 16 heads", tile(128, 64), (16, 1, [(1, 5, 64, 40, False)]), {}),
+    ):
+        ordered(f"key_outer, {name}", f"order = key_outer, {schedule}", *arguments, **options)
+
+
+def add_split():
+    for name, schedule, arguments, options in (
+        ("4 parts of all keys", tile(64, 64) + ", split = 4", (8, 2), dict(d=128)),
+        ("64 parts, window", tile(64, 64) + ", split = 64", (8, 2), dict(mask=WINDOW)),
+        ("3 parts of lists of blocks", "order = head_packed, " + tile(64, 64) + ", split = 3", (8, 2, [(2, 9, 64, 1, False)]), dict(d=128)),
+        ("8 parts of lists of tokens", tile(16, 16, 4, "mma_sync") + ", split = 8", (8, 2, [(2, 300, 1, 1, False)]), dict(elem="f16")),
+        ("2 parts of one list", tile(64, 64) + ", split = 2", (8, 2, [(2, 9, 64, 1, True)]), {}),
+    ):
+        ordered(f"split, {name}", schedule, *arguments, **options)
+
+
+add_split()
 add_unions()
+add_key_outer()

@@ -37,3 +37,46 @@ func.func @many_lists(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
       : !q, !kv, !kv, !sel -> !q, !l
   return %o : !q
 }
+
+// -----
+
+!q = tensor<?x16x?x128xbf16>
+!kv = tensor<?x1x?x128xbf16>
+!l = tensor<?x16x?xf32>
+!sel = !ssa.selection<?x1x?x6, key_block = 64, sorted>
+
+// Lists are transposed, some at a time: 16 heads of 6 blocks each take 25 KB of partial outputs and sums. The kernel knows from memory how many
+// items there are.
+// CHECK: gpu.func @ssa_mark_lists
+// CHECK: gpu.func @ssa_place_entries
+// CHECK: gpu.func @ssa_write_entries
+// CHECK: gpu.func @ssa_sparse_attend({{.*}}memref<?x128xbf16, {{.*}}memref<?xf32,
+// CHECK: gpu.func @ssa_join_partials
+// CHECK-LABEL: func.func @key_outer
+// CHECK: scf.for
+// CHECK: gpu.launch_func @{{.*}}ssa_mark_lists
+// CHECK: gpu.launch_func @{{.*}}ssa_sparse_attend
+// CHECK: gpu.launch_func @{{.*}}ssa_join_partials
+func.func @key_outer(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s
+      {mask = #ssa.mask<causal>, ssa.schedule = #ssa.schedule<order = key_outer, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2, partials = bf16>}
+      : !q, !kv, !kv, !sel -> !q, !l
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<?x16x?x128xbf16>
+!kv = tensor<?x1x?x128xbf16>
+!l = tensor<?x16x?xf32>
+
+// An output of f32 for each of three parts of the steps, joined in order.
+// CHECK: gpu.func @ssa_sparse_attend({{.*}}memref<?x128xf32, {{.*}}memref<?xf32,
+// CHECK: gpu.func @ssa_join_partials
+// CHECK-LABEL: func.func @split
+func.func @split(%q: !q, %k: !kv, %v: !kv) -> !q {
+  %o, %l = ssa.sparse_attend %q, %k, %v
+      {mask = #ssa.mask<causal>, ssa.schedule = #ssa.schedule<instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2, split = 3>}
+      : !q, !kv, !kv -> !q, !l
+  return %o : !q
+}

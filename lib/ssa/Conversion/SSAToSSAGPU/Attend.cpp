@@ -5,6 +5,7 @@
 #include "Attend.h"
 #include "AttendKernel.h"
 #include "ElementKernel.h"
+#include "KeyOuter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -27,13 +28,19 @@ public:
 private:
   LogicalResult checkSupported();
   LogicalResult readSchedule();
-  LogicalResult buildKernel(SmallVector<Value> arguments, ArrayRef<Value> captured);
+  LogicalResult attend(ArrayRef<Value> maps);
+  /// `lists` are arguments that say which keys rows see, or what stands for them; what is written may be partial outputs.
+  LogicalResult buildKernel(Value output, Value lse, ValueRange lists, ValueRange maps, Value items);
   Value createMap(Value buffer);
-  void fillEmpty(Value output, Value lse);
+  void allocateParts();
 
   HostFunction &host;
   SparseAttendOp op;
   AttendPlan plan;
+  Value output, lse;
+  SmallVector<Value> captured, lists;
+  std::optional<KeyOuter> keyOuter;
+  std::optional<PartialOutputs> parts;
 };
 
 } // namespace
@@ -64,8 +71,6 @@ LogicalResult AttendConversion::readSchedule() {
   ScheduleAttr schedule = ScheduleAttr::of(op);
   if (!schedule)
     return op.emitOpError("has no schedule; run 'ssa-select-schedule'");
-  if (schedule.getSplit() > 1 || schedule.getOrder() == LoopOrder::key_outer)
-    return op.emitOpError("has no kernel yet for 'order = ") << stringifyLoopOrder(schedule.getOrder()) << "', 'split = " << schedule.getSplit() << "'";
   TargetAttr target = TargetAttr::of(op);
   plan.family = schedule.getInstruction() == Instruction::wgmma ? ssa_gpu::Family::wgmma : ssa_gpu::Family::mma_sync;
   plan.tileRows = schedule.getTileRows();
@@ -84,11 +89,12 @@ LogicalResult AttendConversion::readSchedule() {
   std::optional<SelectionType> selection;
   if (!op.getSelections().empty())
     selection = cast<SelectionType>(op.getSelections().front().getType());
+  plan.split = schedule.getSplit();
+  plan.isKeyOuter = schedule.getOrder() == LoopOrder::key_outer;
   plan.memberWords = schedule.getMemberWords(op);
-  if (plan.memberWords > 0) {
-    plan.rowsPerList = *ScheduleAttr::getRowsPerList(op);
+  plan.rowsPerList = ScheduleAttr::getRowsPerList(op).value_or(0);
+  if (plan.memberWords > 0)
     selection = getTypeOfUnion(*selection, schedule.getListsOfTile(op));
-  }
   plan.selection = selection;
   plan.contiguousSteps = !op.isGathered() && (!selection || selection->getKeyBlock() % plan.tileKeys == 0);
   plan.group = op.getQuery().getType().getDimSize(1) / plan.cells;
@@ -143,65 +149,83 @@ Value AttendConversion::createMap(Value buffer) {
                                               ValueRange{e.index(1), e.index(1), e.index(plan.tileKeys), e.index(columns)});
 }
 
-/// Without keys all rows are empty.
-void AttendConversion::fillEmpty(Value output, Value lse) {
-  auto fill = [&](Value buffer, double value) {
-    ElementKernel k(host, op, "ssa_fill", buffer, buffer);
-    k.build([&](ArrayRef<Value> at) {
-      Type type = cast<MemRefType>(buffer.getType()).getElementType();
-      Value constant = arith::ConstantOp::create(k.builder, k.loc, k.builder.getFloatAttr(type, value));
-      k.store(constant, k.getArgument(0), at);
-    });
-  };
-  fill(output, 0);
-  fill(lse, -std::numeric_limits<double>::infinity());
-}
-
 LogicalResult AttendConversion::run() {
   if (failed(checkSupported()) || failed(readSchedule()))
     return failure();
-  FailureOr<Value> output = host.allocateResult(op, 0), lse = host.allocateResult(op, 1);
-  if (failed(output) || failed(lse))
+  FailureOr<Value> allocated[] = {host.allocateResult(op, 0), host.allocateResult(op, 1)};
+  FailureOr<SmallVector<Value>> values = getScoreCaptures(host, op.getScore());
+  if (failed(allocated[0]) || failed(allocated[1]) || failed(values))
     return failure();
+  output = *allocated[0];
+  lse = *allocated[1];
+  captured = *values;
   requireAttendSizes(host, op);
-
-  Emitter e(host.builder, op.getLoc());
-  Value q = host.getBuffer(op.getQuery()), key = host.getBuffer(op.getKey());
-  Value numTokens = e.dim(op.getTokens() ? host.getBuffer(op.getTokens()) : key, 2);
-  SmallVector<Value> arguments = {q, key, host.getBuffer(op.getValue()), *output, *lse, numTokens};
   if (plan.memberWords > 0)
-    arguments.append(uniteLists(host, op, *plan.selection, plan.memberWords));
+    lists = uniteLists(host, op, *plan.selection, plan.memberWords);
+  else if (plan.isKeyOuter)
+    keyOuter.emplace(host, op, plan);
   else if (plan.selection)
-    arguments.push_back(host.getBuffer(op.getSelections().front()));
-  FailureOr<SmallVector<Value>> captured = getScoreCaptures(host, op.getScore());
-  if (failed(captured))
-    return failure();
+    lists = {host.getBuffer(op.getSelections().front())};
+  if (plan.split > 1)
+    allocateParts();
   if (!plan.hasBoxes)
-    return buildKernel(arguments, *captured);
+    return attend({});
   // No tensor map is of a tensor without elements.
+  Emitter e(host.builder, op.getLoc());
+  Value key = host.getBuffer(op.getKey());
   LogicalResult result = success();
   Value isThere = e.both(e.lt(e.index(0), e.dim(key, 0)), e.lt(e.index(0), e.dim(key, 2)));
-  auto attend = [&] {
-    arguments.push_back(createMap(key));
+  e.ifThenElse(isThere, [&] {
+    SmallVector<Value> maps = {createMap(key)};
     if (!plan.valuesAreKeys)
-      arguments.push_back(createMap(host.getBuffer(op.getValue())));
-    result = buildKernel(arguments, *captured);
-  };
-  e.ifThenElse(isThere, attend, [&] { fillEmpty(*output, *lse); });
+      maps.push_back(createMap(host.getBuffer(op.getValue())));
+    result = attend(maps);
+  }, [&] {
+    fill(host, op, output, 0);
+    fill(host, op, lse, -std::numeric_limits<double>::infinity());
+  });
   return result;
 }
 
-LogicalResult AttendConversion::buildKernel(SmallVector<Value> arguments, ArrayRef<Value> captured) {
-  llvm::append_range(arguments, captured);
+LogicalResult AttendConversion::attend(ArrayRef<Value> maps) {
   Emitter e(host.builder, op.getLoc());
-  Value q = arguments[AttendKernel::queryArg];
-  Value lists = e.ceilDiv(e.dim(q, 2), e.index(plan.queryBlock));
-  Value items = e.mul(e.mul(e.dim(q, 0), e.index(plan.cells * plan.tilesPerList())), lists);
+  if (plan.isKeyOuter)
+    return keyOuter->build(output, lse, [&](const PartialOutputs &partials, ValueRange transposed, Value items) {
+      return buildKernel(partials.outputs, partials.lses, transposed, maps, items);
+    });
+  Value q = host.getBuffer(op.getQuery()), numLists = e.ceilDiv(e.dim(q, 2), e.index(plan.queryBlock));
+  Value items = e.mul(e.mul(e.dim(q, 0), e.index(plan.cells * plan.tilesPerList() * plan.split)), numLists);
+  if (plan.split == 1)
+    return buildKernel(output, lse, lists, maps, items);
+  if (failed(buildKernel(parts->outputs, parts->lses, lists, maps, items)))
+    return failure();
+  joinPartials(host, op, *parts, plan.split, output, lse, {}, [&](KernelBuilder &k, const Place &at) -> PartsOfRow {
+    constexpr unsigned outputArg = 2;
+    Value row = k.add(k.mul(at.b, k.dim(k.getArgument(outputArg), 1)), at.h);
+    row = k.add(k.mul(row, k.dim(k.getArgument(outputArg), 2)), at.m);
+    return {k.mul(row, k.index(plan.split)), k.index(1)};
+  });
+  return success();
+}
+
+/// Memory for the outputs of all parts of the steps.
+void AttendConversion::allocateParts() {
+  Emitter e(host.builder, op.getLoc());
+  Value q = host.getBuffer(op.getQuery()), rows = e.mul(e.mul(e.dim(q, 0), e.dim(q, 1)), e.dim(q, 2));
+  parts = allocatePartials(host, op.getLoc(), e.mul(rows, e.index(plan.split)), plan.valueDim, e.builder.getF32Type());
+}
+
+LogicalResult AttendConversion::buildKernel(Value output, Value lse, ValueRange lists, ValueRange maps, Value items) {
+  Emitter e(host.builder, op.getLoc());
+  Value key = host.getBuffer(op.getKey()), numTokens = e.dim(op.getTokens() ? host.getBuffer(op.getTokens()) : key, 2);
+  SmallVector<Value> arguments = {host.getBuffer(op.getQuery()), key, host.getBuffer(op.getValue()), output, lse, numTokens};
+  for (ValueRange more : {lists, maps, ValueRange(captured)})
+    llvm::append_range(arguments, more);
   KernelBuilder k(host.builder, op, "ssa_sparse_attend", plan.threads, arguments);
   LogicalResult result = AttendKernel(k, op, plan).build(items);
   for (unsigned rows : {AttendKernel::queryArg, AttendKernel::keyArg, AttendKernel::valueArg})
     k.setReadOnly(rows, plan.width * op.getQuery().getType().getElementTypeBitWidth() / 8);
-  k.setWriteOnly(AttendKernel::outputArg, plan.storeWidth() * cast<MemRefType>(arguments[AttendKernel::outputArg].getType()).getElementTypeBitWidth() / 8);
+  k.setWriteOnly(AttendKernel::outputArg, plan.storeWidth() * cast<MemRefType>(output.getType()).getElementTypeBitWidth() / 8);
   k.setWriteOnly(AttendKernel::lseArg, 4);
   k.finish();
   return result;

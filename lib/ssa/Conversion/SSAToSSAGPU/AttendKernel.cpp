@@ -16,6 +16,8 @@ AttendKernel::AttendKernel(KernelBuilder &k, SparseAttendOp op, const AttendPlan
 LogicalResult AttendKernel::build(Value items) {
   readSizes();
   Value total = k.addItems(items, plan.maxBlocks);
+  if (plan.isKeyOuter)
+    total = getKeyOuterTotal();
   allocate();
   if (!op.getScore().empty() && !plan.hasRoles()) // without a word the assembler spills for a region's values
     k.setBlocksPerSM(plan.blocksPerSM);
@@ -63,6 +65,8 @@ void AttendKernel::readSizes() {
   keyRows = k.toI32(op.isGathered() ? getNumBlocks(k, op.getBlocksOrTokens(), k.getArgument(tokensArg)) : k.dim(keys.view.buffer, 2));
   tokens = k.toI32(k.getArgument(tokensArg));
   unsigned next = firstFreeArg + (plan.selection ? 1 : 0) + (plan.memberWords > 0 ? 1 : 0);
+  if (plan.isKeyOuter)
+    next = firstFreeKeyOuterArg;
   if (plan.hasBoxes) {
     keys.map = k.getArgument(next++);
     if (!plan.valuesAreKeys)
@@ -73,6 +77,8 @@ void AttendKernel::readSizes() {
 }
 
 AttendKernel::Item AttendKernel::decodeItem(Value number) {
+  if (plan.isKeyOuter)
+    return decodeKeyOuterItem(number);
   Item item;
   Value lists = k.ceilDiv(k.dim(queryView.buffer, 2), k.index(plan.queryBlock));
   auto split = [&](Value count) {
@@ -80,6 +86,8 @@ AttendKernel::Item AttendKernel::decodeItem(Value number) {
     number = k.div(number, count);
     return part;
   };
+  if (plan.split > 1)
+    item.part = k.toI32(split(k.index(plan.split)));
   Value tile = split(k.index(plan.tilesPerList()));
   // Under a causal mask the last queries see most: they go first, so that the short ones fill the gaps.
   item.list = k.sub(k.sub(lists, k.index(1)), split(lists));
@@ -97,11 +105,22 @@ AttendKernel::Item AttendKernel::decodeItem(Value number) {
 }
 
 AttendKernel::Row AttendKernel::getRow(const Item &item, Value row) {
+  if (plan.isKeyOuter)
+    return getKeyOuterRow(item, row);
   Value inList = k.add(item.firstRow, row), group = k.i32(plan.group);
   Value query = k.div(inList, group);
   Value m = k.add(k.mul(item.list, k.index(plan.queryBlock)), k.toIndex(query));
   Value head = k.add(k.mul(k.toI32(item.cell), group), k.rem(inList, group));
-  return {m, head, k.both(k.lt(query, k.i32(plan.queryBlock)), k.lt(m, k.dim(queryView.buffer, 2)))};
+  return {m, head, k.both(k.lt(query, k.i32(plan.queryBlock)), k.lt(m, k.dim(queryView.buffer, 2))), getPartialRow(item, m, head)};
+}
+
+/// Where there is an output for every part of the steps: which one it is.
+Value AttendKernel::getPartialRow(const Item &item, Value m, Value head) {
+  if (!item.part)
+    return Value();
+  Value row = k.add(k.mul(item.batch, k.dim(queryView.buffer, 1)), k.toIndex(head));
+  row = k.add(k.mul(row, k.dim(queryView.buffer, 2)), m);
+  return k.add(k.mul(row, k.index(plan.split)), k.toIndex(item.part));
 }
 
 RowPlace AttendKernel::placeOf(const Item &item, const BufferView &view, Value row) {
@@ -109,20 +128,31 @@ RowPlace AttendKernel::placeOf(const Item &item, const BufferView &view, Value r
   return {view.getBegin(k, {item.batch, k.toIndex(r.head), r.m}), r.exists};
 }
 
+RowPlace AttendKernel::resultPlaceOf(const Item &item, const BufferView &view, Value row) {
+  Row r = getRow(item, row);
+  return {view.getBegin(k, r.partial ? SmallVector<Value>{r.partial} : SmallVector<Value>{item.batch, k.toIndex(r.head), r.m}), r.exists};
+}
+
 KeySlots AttendKernel::getSlots(const Item &item) {
   KeySlots slots(k, {op.getMask().value_or(nullptr), op.getBlocksOrTokens(), tokens, keyRows, item.firstPosition, item.lastPosition, plan.tileKeys});
-  if (op.getSelections().empty())
+  if (plan.isKeyOuter)
+    slots.useBlock(k, item.block, plan.selection->getKeyBlock());
+  else if (!plan.selection)
     slots.useRange(k);
+  if (item.part && !hasLists())
+    slots.takePart(k, item.part, plan.split);
   return slots;
 }
 
 void AttendKernel::useList(KeySlots &slots, const Item &item) {
-  if (op.getSelections().empty())
+  if (!hasLists())
     return;
   auto use = op.isGathered() ? &KeySlots::useGatheredRows : &KeySlots::useList;
   (slots.*use)(k, *plan.selection, k.getArgument(firstFreeArg), {item.batch, item.cell, item.list}, plan.cells);
   if (plan.memberWords > 0)
     slots.useMembers(k, k.getArgument(firstFreeArg + 1), {item.batch, item.cell, item.list}, plan.cells);
+  if (item.part)
+    slots.takePart(k, item.part, plan.split);
 }
 
 //===----------------------------------------------------------------------===//
@@ -134,6 +164,7 @@ void AttendKernel::loadQueries(const Item &item, Value tile) {
 }
 
 void AttendKernel::loadNumbers(const KeySlots &slots, Value step, const Lookup &found, Value stage) {
+  step = slots.firstStep ? k.add(slots.firstStep, step) : step;
   Value first = k.mul(step, k.i32(plan.tileKeys));
   t.fill(t.slot(numberRing, stage), [&](Value entry) {
     return slots.isContiguous() ? k.select(k.eq(entry, k.i32(0)), found[0], found[1]) : slots.getNumber(k, k.add(first, entry));
@@ -152,6 +183,7 @@ Value AttendKernel::getRowsBegin(const Item &item, const KeySlots &slots, const 
 }
 
 AttendKernel::Lookup AttendKernel::lookUp(const Item &item, const KeySlots &slots, Value step) {
+  step = slots.firstStep ? k.add(slots.firstStep, step) : step;
   if (slots.isContiguous()) {
     KeySlots::Step neighbours = slots.getStep(k, step);
     return {neighbours.base, neighbours.count};
@@ -333,10 +365,10 @@ void AttendKernel::store(const Item &item, ScoreTiles &scores, State state) {
   Value isEmpty = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, sum, initial.sum);
   Value factor = k.fdiv(one, k.select(isEmpty, one, sum));
   t.storeRows(k.fmul(state.output, t.broadcast(factor, plan.paddedValueDim())), outputView.buffer, plan.valueDim, plan.storeWidth(),
-              [&](Value row) { return placeOf(item, outputView, row); });
+              [&](Value row) { return resultPlaceOf(item, outputView, row); });
   Value log = math::LogOp::create(k.builder, k.loc, sum);
   Value lse = k.select(isEmpty, initial.max, k.fadd(scores.getNaturalReference(state.max), log));
-  t.storeEntries(lse, lseView.buffer, [&](Value row) { return placeOf(item, lseView, row); });
+  t.storeEntries(lse, lseView.buffer, [&](Value row) { return resultPlaceOf(item, lseView, row); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -452,7 +484,7 @@ void AttendKernel::consume(Value total) {
     Value querySlot = slotOf(tickets[0], plan.querySlots);
     t.await(queryPipe, tickets[0]);
     Value steps = slots.steps;
-    if (!op.getSelections().empty()) { // the producers have counted the list
+    if (hasLists()) { // the producers have counted the list
       steps = t.loadEntry(t.slot(stepsRing, querySlot), k.i32(0));
       slots.useSteps(*plan.selection, op.isGathered(), k.getArgument(firstFreeArg), steps);
     }

@@ -30,7 +30,10 @@ struct AttendPlan {
   int64_t querySlots, groups; // see ScheduleAttr
   int64_t dim, valueDim, cells, group, queryBlock;
   std::optional<SelectionType> selection; // of the lists that pass by
-  int64_t memberWords = 0, rowsPerList = 0; // of a union, see ScheduleAttr
+  bool isKeyOuter = false;
+  int64_t split = 1; // parts of the steps of a tile
+  int64_t memberWords = 0; // of a union, see ScheduleAttr
+  int64_t rowsPerList = 0; // of a union, and where keys come first: of a list of the op
   int64_t width;             // elements that a thread copies at a time
   bool valuesAreKeys;        // values are the first columns of keys: they are there once
   bool contiguousSteps;      // the keys of every step are neighbours
@@ -57,8 +60,9 @@ struct AttendPlan {
 class AttendKernel {
 public:
   /// What a kernel sees: the order of its arguments; behind them, the list if there is one and, of a union, its members, tensor maps of keys
-  /// and values, captured values.
+  /// and values, captured values. In the order `key_outer` there are transposed lists instead, and which lists these are.
   enum Argument { queryArg, keyArg, valueArg, outputArg, lseArg, tokensArg, firstFreeArg };
+  enum KeyOuterArgument { itemsArg = firstFreeArg, entriesArg, numItemsArg, batchArg, firstListArg, numListsArg, firstFreeKeyOuterArg };
 
   AttendKernel(KernelBuilder &k, SparseAttendOp op, const AttendPlan &plan);
 
@@ -69,11 +73,18 @@ private:
   /// A row of the tile: which query of which head.
   struct Row {
     Value m, head, exists; // index, i32, i1
+    Value partial;         // which of the partial outputs it is, an index; null where outputs are whole
+  };
+  /// Where a key block stands: in which list of those that were transposed, and its place there; index.
+  struct Entry {
+    Value list, place;
   };
   /// Sizes, and the place of one item.
   struct Item {
     Value batch, cell, list, firstRow; // index, index, index, i32
     Value firstPosition, lastPosition; // i32
+    Value part;                        // of the steps, i32; null where they are not split
+    Value block, firstEntry, numEntries; // i32: the key block of the item, where its entries begin, how many it has; of `key_outer`
   };
   /// The running softmax of the rows.
   struct State {
@@ -90,10 +101,19 @@ private:
   void allocate();
   void readSizes();
   Item decodeItem(Value item);
+  Value getKeyOuterTotal();
+  Entry getEntry(const Item &item, Value i);
+  Item decodeKeyOuterItem(Value item);
+  Value getPartialRow(const Item &item, Value m, Value head);
+  Row getKeyOuterRow(const Item &item, Value row);
   Row getRow(const Item &item, Value row);
   RowPlace placeOf(const Item &item, const BufferView &view, Value row);
+  /// Where a row of the output goes, or its lse.
+  RowPlace resultPlaceOf(const Item &item, const BufferView &view, Value row);
   KeySlots getSlots(const Item &item);
   void useList(KeySlots &slots, const Item &item);
+  /// True if lists pass by, and not a range or a block.
+  bool hasLists() const { return plan.selection && !plan.isKeyOuter; }
   Value getScratch(unsigned i) { return plan.groups == 1 ? Value() : t.slot(scratch, k.i32(i)); }
 
   void buildWithoutRoles(Value total);

@@ -122,6 +122,15 @@ SmallVector<Value> ssa::inlineRegion(Emitter &e, Region &region, IRMapping &mapp
 // Copies
 //===----------------------------------------------------------------------===//
 
+void ssa::fill(HostFunction &host, Operation *op, Value buffer, double value) {
+  ElementKernel k(host, op, "ssa_fill", buffer, buffer);
+  k.build([&](ArrayRef<Value> at) {
+    Type type = cast<MemRefType>(buffer.getType()).getElementType();
+    Value constant = arith::ConstantOp::create(k.builder, k.loc, k.builder.getFloatAttr(type, value));
+    k.store(constant, k.getArgument(0), at);
+  });
+}
+
 void ssa::copyElements(HostFunction &host, Operation *op, Value from, Value to) {
   ElementKernel k(host, op, "ssa_copy", {from, to}, to);
   k.build([&](ArrayRef<Value> indices) { k.store(k.load(k.getArgument(0), indices), k.getArgument(1), indices); });

@@ -54,6 +54,8 @@ SmallVector<Value> inlineRegion(Emitter &e, Region &region, IRMapping &mapping, 
 /// True if every op of the region has a meaning in a kernel; else an error.
 LogicalResult checkRegion(Region &region);
 
+/// Makes a kernel that sets all elements of a buffer of floats.
+void fill(HostFunction &host, Operation *op, Value buffer, double value);
 /// Makes a kernel that copies elements between buffers of the same sizes.
 void copyElements(HostFunction &host, Operation *op, Value from, Value to);
 /// A new buffer with the elements of `buffer`.

@@ -70,6 +70,14 @@ void KeySlots::useRange(Emitter &e) {
   finish(e);
 }
 
+void KeySlots::useBlock(Emitter &e, Value block, int64_t size) {
+  sinkSlots = sinkEnd = e.i32(0);
+  windowBegin = e.mul(block, e.i32(size));
+  slots = e.max(e.min(e.i32(size), e.sub(config.keyRows, windowBegin)), e.i32(0));
+  rangeEnd = e.add(windowBegin, slots);
+  finish(e);
+}
+
 void KeySlots::finish(Emitter &e) { steps = e.div(e.add(slots, e.i32(config.tileKeys - 1)), e.i32(config.tileKeys)); }
 
 //===----------------------------------------------------------------------===//
@@ -98,6 +106,12 @@ void KeySlots::useGatheredRows(Emitter &e, SelectionType selection, Value buffer
   isGathered = true;
   slots = e.i32(type.getWidth() * type.getKeyBlock());
   finish(e);
+}
+
+void KeySlots::takePart(Emitter &e, Value part, int64_t parts) {
+  Value perPart = e.div(e.add(steps, e.i32(parts - 1)), e.i32(parts));
+  firstStep = e.mul(part, perPart);
+  steps = e.max(e.min(perPart, e.sub(steps, firstStep)), e.i32(0));
 }
 
 void KeySlots::useMembers(Emitter &e, Value buffer, ArrayRef<Value> place, int64_t cells) {

@@ -40,6 +40,8 @@ public:
 
   /// Visits all that the mask allows to one of the queries.
   void useRange(Emitter &e);
+  /// Visits the keys of block `block` (i32) of `size` keys.
+  void useBlock(Emitter &e, Value block, int64_t size);
   /// Visits the numbers of a sorted list, of which the tile's queries see those before the first that comes too late.
   void useList(Emitter &e, SelectionType type, Value lists, ArrayRef<Value> place, int64_t cells);
   /// Visits the rows that were gathered by a list without repeats, in its order: slot `i` is row `i`. `keyRows` is then how many rows there
@@ -55,6 +57,9 @@ public:
 
   /// The same list where others look it up: no more than the steps is known here.
   void useSteps(SelectionType type, bool isGathered, Value lists, Value steps);
+
+  /// Of all steps only the `part`-th (i32) of `parts` stretches, `firstStep` .. `firstStep + steps - 1`. May be none.
+  void takePart(Emitter &e, Value part, int64_t parts);
 
   Value getNumber(Emitter &e, Value slot) const;
 
@@ -81,6 +86,7 @@ public:
   Value isVisible(Emitter &e, Value number, Value position) const { return isVisible(e, number, position, position); }
 
   Value steps;   // how many
+  Value firstStep; // the first of them, null: 0
   Value listRow; // of a list: which of its head's lists it is, an index
 
 private:

@@ -22,17 +22,16 @@ SelectionType ssa::getTypeOfUnion(SelectionType selection, int64_t lists) {
   return SelectionType::get(selection.getContext(), shape, selection.getKeyBlock(), selection.getQueryBlock() * lists, /*sorted=*/true);
 }
 
-/// Whether list `where` of `width` numbers has `number`: they ascend, and padding, which is negative, comes last.
-static Value contains(Emitter &e, Value lists, int64_t width, ArrayRef<Value> where, Value number) {
+Value ssa::findInList(Emitter &e, Value lists, int64_t width, ArrayRef<Value> where, Value number) {
   auto get = [&](Value i) { return e.load(lists, {where[0], where[1], where[2], i}); };
-  // The first that is not less stands in `begin` .. `begin` + `left`.
+  // It stands in `begin` .. `begin` + `left`.
   Value begin = e.index(0);
   for (int64_t left = width; left > 1; left = ceilDiv(left, 2)) {
     int64_t half = left / 2;
     Value isLess = e.ult(get(e.add(begin, e.index(half - 1))), number);
     begin = e.select(isLess, e.add(begin, e.index(half)), begin);
   }
-  return e.eq(get(begin), number);
+  return begin;
 }
 
 SmallVector<Value> ssa::uniteLists(HostFunction &host, SparseAttendOp op, SelectionType unions, int64_t words) {
@@ -60,7 +59,8 @@ SmallVector<Value> ssa::uniteLists(HostFunction &host, SparseAttendOp op, Select
     Value bits = k.loop(first, k.select(isEntry, end, first), k.index(1), k.i32(0), [&](Value list, ValueRange carried) -> SmallVector<Value> {
       Value place = k.add(k.mul(at[2], k.index(neighbours)), list), exists = k.lt(place, all);
       place = k.select(servesAll, k.index(0), k.min(place, k.sub(all, k.index(1))));
-      Value isMember = contains(k, k.getArgument(0), type.getWidth(), {at[0], at[1], place}, number);
+      Value found = findInList(k, k.getArgument(0), type.getWidth(), {at[0], at[1], place}, number);
+      Value isMember = k.eq(k.load(k.getArgument(0), {at[0], at[1], place, found}), number);
       // Lists past the end have no rows: that these take part hides nothing from anyone.
       isMember = k.either(isMember, k.both(k.eq(exists, k.bit(false)), k.eq(servesAll, k.bit(false))));
       Value bit = k.shiftLeft(k.i32(1), k.toI32(k.sub(list, first)));

@@ -1,0 +1,69 @@
+//===- AttendKeyOuter.cpp - Attention, a key block at a time --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// In the order `key_outer` an item is a key block and a tile of rows of lists that have it. What the kernel makes of them is an attention
+// state over that block, which goes to the place of the block in its list.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttendKernel.h"
+#include "TransposeLists.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::ssa;
+
+/// Items are known to the device only.
+Value AttendKernel::getKeyOuterTotal() {
+  int64_t cellsOfHead = plan.cells / plan.selection->getHeads();
+  return k.mul(k.toIndex(k.load(k.getArgument(numItemsArg), k.index(0))), k.index(cellsOfHead));
+}
+
+/// The place in lists of entry `i` (i32) of an item's block.
+AttendKernel::Entry AttendKernel::getEntry(const Item &item, Value i) {
+  Value inside = k.max(k.min(i, k.sub(item.numEntries, k.i32(1))), k.i32(0));
+  Value entry = k.load(k.getArgument(entriesArg), k.toIndex(k.add(item.firstEntry, inside))), width = k.i32(plan.selection->getWidth());
+  return {k.toIndex(k.div(entry, width)), k.toIndex(k.rem(entry, width))};
+}
+
+AttendKernel::Item AttendKernel::decodeKeyOuterItem(Value number) {
+  int64_t cellsOfHead = plan.cells / plan.selection->getHeads();
+  Value total = k.toIndex(k.load(k.getArgument(numItemsArg), k.index(0)));
+  Value parts = k.loadVector(k.getArgument(itemsArg), {k.rem(number, total), k.index(0)}, TransposedLists::numItemParts);
+  auto part = [&](int64_t i) -> Value { return vector::ExtractOp::create(k.builder, k.loc, parts, i); };
+  Value blocks = k.div(k.add(keyRows, k.i32(plan.selection->getKeyBlock() - 1)), k.i32(plan.selection->getKeyBlock()));
+  Value block = part(TransposedLists::blockPart), head = k.toIndex(k.div(block, blocks));
+  Item item;
+  item.batch = k.getArgument(batchArg);
+  item.cell = k.add(k.mul(head, k.index(cellsOfHead)), k.div(number, total));
+  item.list = k.index(0);
+  item.block = k.rem(block, blocks);
+  item.firstEntry = part(TransposedLists::firstEntryPart);
+  item.numEntries = part(TransposedLists::entriesPart);
+  item.firstRow = part(TransposedLists::firstRowPart);
+
+  // Entries ascend, and so do their queries.
+  Value shift = k.sub(tokens, queries), rows = k.i32(plan.rowsPerList), queryBlock = k.i32(plan.queryBlock);
+  auto getFirstQuery = [&](Value row) {
+    Value list = k.add(k.getArgument(firstListArg), getEntry(item, k.div(row, rows)).list);
+    return k.mul(k.toI32(list), queryBlock);
+  };
+  item.firstPosition = k.add(getFirstQuery(item.firstRow), shift);
+  Value last = k.add(getFirstQuery(k.add(item.firstRow, k.i32(plan.tileRows - 1))), k.i32(plan.queryBlock - 1));
+  item.lastPosition = k.add(k.min(last, k.sub(queries, k.i32(1))), shift);
+  return item;
+}
+
+AttendKernel::Row AttendKernel::getKeyOuterRow(const Item &item, Value row) {
+  Value inBlock = k.add(item.firstRow, row), rows = k.i32(plan.rowsPerList), number = k.div(inBlock, rows), inList = k.rem(inBlock, rows);
+  Entry entry = getEntry(item, number);
+  Value group = k.i32(plan.group), list = k.add(k.getArgument(firstListArg), entry.list);
+  Value m = k.add(k.mul(list, k.index(plan.queryBlock)), k.toIndex(k.div(inList, group)));
+  Value head = k.add(k.mul(k.toI32(item.cell), group), k.rem(inList, group));
+  Value place = k.add(k.mul(item.cell, k.getArgument(numListsArg)), entry.list);
+  place = k.add(k.mul(place, k.index(plan.selection->getWidth())), entry.place);
+  Value partial = k.add(k.mul(place, k.index(plan.rowsPerList)), k.toIndex(inList));
+  return {m, head, k.both(k.lt(number, item.numEntries), k.lt(m, k.dim(queryView.buffer, 2))), partial};
+}

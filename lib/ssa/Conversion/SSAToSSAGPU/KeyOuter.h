@@ -1,0 +1,39 @@
+//===- KeyOuter.h - The kernels of the order key_outer ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_LIB_CONVERSION_SSATOSSAGPU_KEYOUTER_H
+#define SSA_LIB_CONVERSION_SSATOSSAGPU_KEYOUTER_H
+
+#include "AttendKernel.h"
+#include "Partials.h"
+#include "TransposeLists.h"
+
+namespace mlir::ssa {
+
+/// Attention in the order `key_outer`: in a loop of the host function over some lists of a sequence at a time, so that partial outputs take
+/// bounded memory, lists are transposed, a kernel makes a partial output for every list and block of it, and another joins these.
+class KeyOuter {
+public:
+  KeyOuter(HostFunction &host, SparseAttendOp op, const AttendPlan &plan);
+
+  /// Calls `attend` once, in the loop: it makes the kernel that writes partial outputs, whose arguments after the usual ones are `transposed`;
+  /// there are at most `items` items.
+  LogicalResult build(Value output, Value lse,
+                      llvm::function_ref<LogicalResult(const PartialOutputs &partials, ValueRange transposed, Value items)> attend);
+
+private:
+  void join(const ListRange &range, Value output, Value lse);
+
+  HostFunction &host;
+  SparseAttendOp op;
+  const AttendPlan &plan;
+  SelectionType type;
+  Value lists, capacity, ranges; // of a sequence, lists of a range at most, ranges of a sequence
+  std::optional<TransposedLists> transposed;
+  PartialOutputs partials;
+};
+
+} // namespace mlir::ssa
+
+#endif // SSA_LIB_CONVERSION_SSATOSSAGPU_KEYOUTER_H

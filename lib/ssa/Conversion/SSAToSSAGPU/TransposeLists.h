@@ -1,0 +1,53 @@
+//===- TransposeLists.h - Which lists have a key block ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_LIB_CONVERSION_SSATOSSAGPU_TRANSPOSELISTS_H
+#define SSA_LIB_CONVERSION_SSATOSSAGPU_TRANSPOSELISTS_H
+
+#include "Conversion.h"
+
+namespace mlir::ssa {
+
+/// The lists of one sequence that are transposed at a time; index, of the host function.
+struct ListRange {
+  Value batch, first, count;
+};
+
+/// Lists turned around: for every key block of every selection head its *entries*, the places in lists where it stands, in ascending order;
+/// and *items*, up to so many rows of a block's entries. All is made on the device, in the same order on every run.
+class TransposedLists {
+public:
+  /// The most lists at a time: a bit for each of them and 32 blocks fit shared memory.
+  static constexpr int64_t maxLists = 8192;
+
+  /// Memory for up to `capacity` lists. An entry has `rows` rows, an item up to `tileRows`.
+  TransposedLists(HostFunction &host, SparseAttendOp op, Value capacity, int64_t rows, int64_t tileRows);
+
+  /// Makes the kernels for some of the lists.
+  void build(const ListRange &range);
+
+  /// An item: head * blocks + block, the block's first entry, how many it has, and the first of their rows that is the item's.
+  enum ItemPart { blockPart, firstEntryPart, entriesPart, firstRowPart, numItemParts };
+  Value items;     // number of items x parts, i32
+  Value entries;   // list * width + place in it, where lists count from the range's first; i32
+  Value numItems;  // i32, one
+  Value mostItems; // an index of the host function
+
+private:
+  void buildMarks(const ListRange &range);
+  void buildPlaces();
+  void buildEntries(const ListRange &range);
+
+  HostFunction &host;
+  SparseAttendOp op;
+  SelectionType type;
+  int64_t rows, tileRows;
+  Value lists, blocks;       // of each head
+  Value marks;               // a bit for every block and list
+  Value counts, firstEntries, firstItems; // of every block; i32
+};
+
+} // namespace mlir::ssa
+
+#endif // SSA_LIB_CONVERSION_SSATOSSAGPU_TRANSPOSELISTS_H
