@@ -51,7 +51,8 @@ static std::string describeStranger(const Memory::Contents &memory, uint64_t add
   return hex(address) + " is in no memory";
 }
 
-uint8_t *Warp::locate(const Instruction &instruction, Space space, unsigned lane, uint64_t address, unsigned bytes) {
+uint8_t *Warp::locate(const Instruction &instruction, Space space, unsigned lane, uint64_t address, unsigned bytes,
+                      Block *owner) {
   if (address & (bytes - 1) & 31) {
     fault(instruction, lane, "misaligned", "an access of " + std::to_string(bytes) + " bytes at " + hex(address));
     return nullptr;
@@ -68,13 +69,14 @@ uint8_t *Warp::locate(const Instruction &instruction, Space space, unsigned lane
   }
   if (space == Space::Shared) {
     uint64_t offset = address - sharedBase;
-    if (address < sharedBase || offset + bytes > block->shared.size()) {
+    std::vector<uint8_t> &shared = (owner ? owner : block)->shared;
+    if (address < sharedBase || offset + bytes > shared.size()) {
       fault(instruction, lane, "out-of-bounds",
-            "shared memory at " + hex(address) + ", but the block has " + std::to_string(block->shared.size()) +
+            "shared memory at " + hex(address) + ", but the block has " + std::to_string(shared.size()) +
                 " bytes from " + hex(sharedBase));
       return nullptr;
     }
-    return block->shared.data() + offset;
+    return shared.data() + offset;
   }
   if (space == Space::Local) {
     if (address + bytes > uint64_t(kernel->localBytes)) {
@@ -119,6 +121,7 @@ struct Place {
   uint8_t *data = nullptr;
   Space space = Space::Generic;
   uint64_t address = 0;
+  Block *owner = nullptr;
   /// Bytes that are read though nothing has written them.
   uint32_t undefined = 0;
 };
@@ -129,13 +132,20 @@ static Place access(Warp &warp, const Instruction &instruction, unsigned lane, u
                     bool isWrite, bool isAtomic = false) {
   Place place;
   place.space = resolve(instruction.space, address);
+  Block &block = *warp.block;
+  place.owner = &block;
+  if (place.space == Space::Shared) {
+    uint32_t offset = uint32_t(address);
+    if (!(place.owner = warp.ownerOf(instruction, lane, offset)))
+      return place;
+    address = offset;
+  }
   place.address = address;
-  place.data = warp.locate(instruction, place.space, lane, address, bytes);
+  place.data = warp.locate(instruction, place.space, lane, address, bytes, place.owner);
   if (!place.data)
     return place;
-  Block &block = *warp.block;
   if (place.space == Space::Shared)
-    place.undefined = block.noteShared(warp, instruction, lane, uint32_t(address), bytes, isWrite, isAtomic);
+    place.undefined = place.owner->noteShared(warp, instruction, lane, uint32_t(address), bytes, isWrite, isAtomic);
   else if (place.space == Space::Global) {
     Allocation &allocation = *block.lastAllocation;
     place.undefined =
@@ -159,12 +169,27 @@ static void storeRegister(const Warp &warp, int32_t offset, unsigned size, unsig
     warp.destination<uint64_t>(offset)[lane] = value;
 }
 
+/// What is written to a flag, and what was released there, go together.
+static std::unique_lock<std::mutex> lockFlags(Warp &warp, const Instruction &instruction) {
+  std::unique_lock<std::mutex> lock(warp.block->launch.atomics, std::defer_lock);
+  if (instruction.order && instruction.space != Space::Shared)
+    lock.lock();
+  return lock;
+}
+
 template <unsigned width>
 static void load(Warp &warp, const Instruction &instruction) {
   const int32_t *to = warp.kernel->lists.data() + instruction.list;
   unsigned total = width * instruction.count, size = (instruction.flags & RegisterMask) >> RegisterShift;
+  std::unique_lock<std::mutex> lock = lockFlags(warp, instruction);
   forEachLane(warp.active, [&](unsigned lane) {
-    Place place = access(warp, instruction, lane, warp.addressOf(instruction, lane, 1), total, false);
+    Place place =
+        access(warp, instruction, lane, warp.addressOf(instruction, lane, 1), total, false, instruction.order);
+    if (instruction.order && place.data) {
+      uint64_t value = 0;
+      std::memcpy(&value, place.data, width);
+      warp.orderRead(instruction, lane, *place.owner, place.space, place.address, value);
+    }
     for (unsigned i = 0; i < instruction.count; ++i) {
       uint64_t value = 0;
       if (place.data)
@@ -185,10 +210,13 @@ template <unsigned width>
 static void store(Warp &warp, const Instruction &instruction) {
   const int32_t *from = warp.kernel->lists.data() + instruction.list;
   unsigned total = width * instruction.count;
+  std::unique_lock<std::mutex> lock = lockFlags(warp, instruction);
   forEachLane(warp.active, [&](unsigned lane) {
-    Place place = access(warp, instruction, lane, warp.addressOf(instruction, lane, 1), total, true);
+    Place place = access(warp, instruction, lane, warp.addressOf(instruction, lane, 1), total, true, instruction.order);
     if (!place.data)
       return;
+    if (instruction.order)
+      warp.orderWrite(instruction, lane, *place.owner, place.space, place.address, false);
     for (unsigned i = 0; i < instruction.count; ++i) {
       // Registers may be wider than what is stored; the host is little-endian.
       unsigned lanes = instruction.flags >> (3 + 2 * i) & 3;
@@ -196,32 +224,32 @@ static void store(Warp &warp, const Instruction &instruction) {
       std::memcpy(place.data + i * width, value, width);
       for (unsigned half = 0; warp.numUndefined && half < (width + 3) / 4; ++half)
         if (warp.undefinedIn(from[i], half) >> lane & 1)
-          warp.block->undefine(place.address + i * width + 4 * half, std::min(width, 4u), place.space);
+          place.owner->undefine(place.address + i * width + 4 * half, std::min(width, 4u), place.space);
     }
   });
 }
 
 static Space takeSpace(Decoder &decoder) {
-  static const Space spaces[] = {Space::Global, Space::Shared, Space::Shared, Space::Local,
-                                 Space::Param,  Space::Param,  Space::Const};
-  int number = decoder.takeOneOf({"global", "shared", "shared::cta", "local", "param", "param::entry", "const"});
+  static const Space spaces[] = {Space::Global, Space::Shared, Space::Shared, Space::Shared,
+                                 Space::Local,  Space::Param,  Space::Param,  Space::Const};
+  int number = decoder.takeOneOf(
+      {"global", "shared", "shared::cta", "shared::cluster", "local", "param", "param::entry", "const"});
   return number < 0 ? Space::Generic : spaces[number];
 }
 
-/// Hints and orders that change nothing here: one thread's accesses happen in order.
+/// How an access orders others; `otherwise` if it does not say.
+static void takeOrder(Decoder &decoder, Order otherwise) {
+  static constexpr Order orders[] = {Order::Weak,   Order::Acquire, Order::Release, Order::Both,
+                                     Order::Strong, Order::Strong,  Order::Strong};
+  int number = decoder.takeOneOf({"weak", "acquire", "release", "acq_rel", "relaxed", "volatile", "mmio"});
+  decoder.instruction.order = uint8_t(number < 0 ? otherwise : orders[number]);
+  int scope = decoder.takeOneOf({"cta", "cluster", "gpu", "sys"});
+  decoder.instruction.isWide = scope < 0 || scope >= 2;
+}
+
+/// Hints that change nothing here.
 static void takeHints(Decoder &decoder) {
-  for (std::string_view hint : {"weak",
-                                "relaxed",
-                                "acquire",
-                                "release",
-                                "acq_rel",
-                                "volatile",
-                                "mmio",
-                                "cta",
-                                "cluster",
-                                "gpu",
-                                "sys",
-                                "nc",
+  for (std::string_view hint : {"nc",
                                 "ca",
                                 "cg",
                                 "cs",
@@ -251,6 +279,7 @@ static unsigned registerSize(Class kind) { return kind == Class::Half ? 1 : kind
 static bool decodeAccess(Decoder &decoder, std::string_view &type) {
   Instruction &instruction = decoder.instruction;
   instruction.space = takeSpace(decoder);
+  takeOrder(decoder, Order::Weak);
   takeHints(decoder);
   int vector = decoder.takeOneOf({"v2", "v4", "v8"});
   instruction.count = vector < 0 ? 1 : 2 << vector;
@@ -338,9 +367,7 @@ static T readAs(const Warp &warp, int32_t offset, unsigned lane) {
 template <class T, class F>
 static void atomic(Warp &warp, const Instruction &instruction) {
   const F &function = stateless<F>();
-  std::unique_lock<std::mutex> lock(warp.block->launch.atomics, std::defer_lock);
-  if (instruction.space != Space::Shared)
-    lock.lock();
+  std::unique_lock<std::mutex> lock = lockFlags(warp, instruction);
   forEachLane(warp.active, [&](unsigned lane) {
     Place place = access(warp, instruction, lane, warp.addressOf(instruction, lane, 1), sizeof(T), true, true);
     T before = 0, b = readAs<T>(warp, instruction.operands[2], lane);
@@ -351,6 +378,12 @@ static void atomic(Warp &warp, const Instruction &instruction) {
       std::memcpy(&before, place.data, sizeof(T));
       T after = function(before, b, c);
       std::memcpy(place.data, &after, sizeof(T));
+      bool isChanged = std::memcmp(&before, &after, sizeof(T)); // not where a lock is held by another
+      if (instruction.operands[0] != noRegister)
+        warp.orderRead(instruction, lane, *place.owner, place.space, place.address,
+                       isChanged ? ++warp.block->events : uint64_t(before));
+      if (isChanged)
+        warp.orderWrite(instruction, lane, *place.owner, place.space, place.address, true);
     }
     if (instruction.operands[0] != noRegister)
       warp.destination<T>(instruction.operands[0])[lane] = before;
@@ -395,6 +428,7 @@ static bool decodeAtomic(Decoder &decoder, bool hasResult) {
   }();
   Instruction &instruction = decoder.instruction;
   instruction.space = takeSpace(decoder);
+  takeOrder(decoder, Order::Strong);
   takeHints(decoder);
   decoder.take("noftz");
   if (decoder.parts.size() != 2)

@@ -92,7 +92,7 @@ void Warp::landCopies(unsigned lane, uint64_t beforeNumber, uint32_t beforeGroup
         uint32_t missing = copy.undefined >> (4 * word - (copy.to - sharedBase)) & 15;
         cell.flags = uint16_t((cell.flags & ~SharedCell::Pending) | (SharedCell::Defined & ~missing));
         cell.clock = clock;
-        cell.thread = uint16_t(threadOf(lane));
+        cell.thread = uint16_t(memberOf(lane));
       }
     list.pop_front();
   }
@@ -193,11 +193,12 @@ static bool decodeCopy(Decoder &decoder) {
 }
 
 static bool decodeAsync(Decoder &decoder) {
+  bool isReduction = decoder.take("reduce");
   if (!decoder.take("async"))
     return false;
   Instruction &instruction = decoder.instruction;
   if (decoder.take("bulk"))
-    return decodeBulkCopy(decoder);
+    return decodeBulkCopy(decoder, isReduction);
   if (decoder.take("commit_group")) {
     instruction.run = commitCopies;
     return decoder.expectNoParts() && decoder.expectOperands(0, 0);

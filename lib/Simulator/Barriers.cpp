@@ -72,6 +72,8 @@ static void syncWarp(Warp &warp, const Instruction &) { warp.syncLanes(warp.acti
 /// bar.sync, bar.arrive, bar.warp.sync, and their names as `barrier`.
 static bool decodeBarrier(Decoder &decoder) {
   Instruction &instruction = decoder.instruction;
+  if (decoder.take("cluster"))
+    return decodeClusterBarrier(decoder);
   instruction.isCollective = true;
   if (decoder.take("warp")) {
     instruction.run = syncWarp;
@@ -122,12 +124,15 @@ static uint32_t sharedOffset(const Warp &warp, const Instruction &instruction, u
 }
 
 /// The barrier at an address; null after a fault.
-static Mbarrier *findBarrier(Warp &warp, const Instruction &instruction, unsigned lane, uint32_t address) {
-  auto found = warp.block->mbarriers.find(address);
-  if (found != warp.block->mbarriers.end())
-    return &found->second;
+static Mbarrier *findBarrier(Warp &warp, const Instruction &instruction, unsigned lane, const Block *owner,
+                             uint32_t address) {
+  if (!owner)
+    return nullptr;
+  auto found = owner->mbarriers.find(address);
+  if (found != owner->mbarriers.end())
+    return const_cast<Mbarrier *>(&found->second);
   warp.fault(instruction, lane, "mbarrier",
-             "there is no mbarrier at " + warp.block->nameShared(address) + ": it was not initialized");
+             "there is no mbarrier at " + owner->nameShared(address) + ": it was not initialized");
   return nullptr;
 }
 
@@ -171,7 +176,7 @@ static void initBarrier(Warp &warp, const Instruction &instruction) {
 static void invalidateBarrier(Warp &warp, const Instruction &instruction) {
   forEachLane(warp.active, [&](unsigned lane) {
     uint32_t at = sharedOffset(warp, instruction, lane, 0);
-    if (!findBarrier(warp, instruction, lane, at))
+    if (!findBarrier(warp, instruction, lane, warp.block, at))
       return;
     warp.block->mbarriers.erase(at);
     markBarrier(*warp.block, at, false);
@@ -179,12 +184,13 @@ static void invalidateBarrier(Warp &warp, const Instruction &instruction) {
 }
 
 /// A barrier may be used by those who know of its initialization.
-static void checkInitialized(Warp &warp, const Instruction &instruction, unsigned lane, uint32_t at) {
-  const SharedCell &cell = warp.block->cells[(at - sharedBase) / 4];
-  if (warp.block->checks && !warp.knows(lane, cell.thread, cell.clock))
+static void checkInitialized(Warp &warp, const Instruction &instruction, unsigned lane, const Block &owner,
+                             uint32_t at) {
+  const SharedCell &cell = owner.cells[(at - sharedBase) / 4];
+  if (owner.checks && !warp.knows(lane, cell.thread, cell.clock))
     warp.fault(instruction, lane, "race",
-               "the initialization of the mbarrier at " + warp.block->nameShared(at) + " by thread " +
-                   std::to_string(cell.thread) + " is not ordered before this");
+               "the initialization of the mbarrier at " + owner.nameShared(at) + " by " +
+                   owner.describeMember(cell.thread) + " is not ordered before this");
 }
 
 /// Flags of arrivals: how many bytes are expected comes first or alone, or follow.
@@ -192,13 +198,14 @@ enum ArriveFlags : uint32_t { ExpectsBytes = 1, OnlyExpects = 2, GivesState = 4,
 
 /// Operands: state, address, count or bytes.
 static void arrive(Warp &warp, const Instruction &instruction) {
-  Block &block = *warp.block;
   forEachLane(warp.active, [&](unsigned lane) {
     uint32_t at = sharedOffset(warp, instruction, lane, 1);
-    Mbarrier *barrier = findBarrier(warp, instruction, lane, at);
+    Block *owner = warp.ownerOf(instruction, lane, at);
+    Mbarrier *barrier = findBarrier(warp, instruction, lane, owner, at);
     if (!barrier)
       return;
-    checkInitialized(warp, instruction, lane, at);
+    Block &block = *owner;
+    checkInitialized(warp, instruction, lane, block, at);
     uint32_t number = instruction.operands[2] == noRegister ? 1 : warp.source<uint32_t>(instruction.operands[2])[lane];
     if (instruction.flags & GivesState)
       warp.destination<uint64_t>(instruction.operands[0])[lane] = barrier->phase;
@@ -227,12 +234,17 @@ static void waitForPhase(Warp &warp, const Instruction &instruction) {
   const Mbarrier *waited = nullptr;
   forEachLane(warp.active, [&](unsigned lane) {
     uint32_t at = sharedOffset(warp, instruction, lane, 1);
-    Mbarrier *barrier = findBarrier(warp, instruction, lane, at);
+    Block *owner = warp.ownerOf(instruction, lane, at);
+    Mbarrier *barrier = findBarrier(warp, instruction, lane, owner, at);
+    if (barrier && owner != &block) {
+      warp.fault(instruction, lane, "mbarrier", "waits for an mbarrier of another block: only arrivals are allowed");
+      barrier = nullptr;
+    }
     if (!barrier) {
       done |= 1u << lane;
       return;
     }
-    checkInitialized(warp, instruction, lane, at);
+    checkInitialized(warp, instruction, lane, block, at);
     bool isComplete;
     if (instruction.flags & 1)
       isComplete = (barrier->phase & 1) != (warp.source<uint32_t>(instruction.operands[2])[lane] & 1);
@@ -282,7 +294,8 @@ static bool decodeMbarrier(Decoder &decoder) {
   Instruction &instruction = decoder.instruction;
   decoder.kernel.usesMbarrier = true;
   int kind = decoder.takeOneOf({"init", "inval", "arrive", "test_wait", "try_wait", "expect_tx"});
-  for (std::string_view part : {"shared", "shared::cta", "release", "acquire", "relaxed", "cta", "cluster", "b64"})
+  for (std::string_view part :
+       {"shared", "shared::cta", "shared::cluster", "release", "acquire", "relaxed", "cta", "cluster", "b64"})
     decoder.take(part);
   switch (kind) {
   case 0:
@@ -316,13 +329,16 @@ static bool decodeMbarrier(Decoder &decoder) {
 //===----------------------------------------------------------------------===//
 
 static void fenceProxy(Warp &warp, const Instruction &) { warp.fenceAsync(warp.active); }
-static void fenceMemory(Warp &, const Instruction &) {}
+static void fenceMemory(Warp &warp, const Instruction &instruction) { warp.fenceMemory(instruction.isWide); }
+static void fenceNothing(Warp &, const Instruction &) {}
 
 static bool decodeFence(Decoder &decoder) {
-  bool isProxy = decoder.take("proxy") && decoder.take("async");
-  decoder.instruction.run = isProxy ? fenceProxy : fenceMemory;
-  for (std::string_view part : {"shared::cta", "shared::cluster", "global", "acq_rel", "sc", "release", "acquire",
-                                "cta", "cluster", "gpu", "sys", "mbarrier_init", "gl"})
+  bool isProxy = decoder.take("proxy"), isAsync = isProxy && decoder.take("async");
+  bool isOfInit = decoder.take("mbarrier_init"); // mbarriers order what they need themselves
+  decoder.instruction.run = isAsync ? fenceProxy : isProxy || isOfInit ? fenceNothing : fenceMemory;
+  decoder.instruction.isWide = decoder.takeOneOf({"cta", "cluster"}) < 0;
+  for (std::string_view part :
+       {"shared::cta", "shared::cluster", "global", "acq_rel", "sc", "release", "acquire", "gpu", "sys", "gl"})
     decoder.take(part);
   return decoder.expectNoParts() && decoder.expectOperands(0, 0);
 }
@@ -367,7 +383,10 @@ std::string Block::describeWaits() const {
                   " arrivals and " + std::to_string(found->second.bytes) + " bytes missing in phase " +
                   std::to_string(found->second.phase);
         add("for the mbarrier at " + nameShared(split.barrier) + line + ", " + state, warp.index);
-      } else
+      } else if (split.state == Split::Cluster)
+        add("for the barrier of the cluster" + line + ", where " + std::to_string(cluster.arrived) + " threads are",
+            warp.index);
+      else
         add("for the other lanes of the warp, at" + line + " with lanes " + hex(split.lanes) + " of " + hex(warp.live),
             warp.index);
     }

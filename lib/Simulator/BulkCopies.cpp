@@ -1,20 +1,16 @@
-//===- BulkCopies.cpp - cp.async.bulk -------------------------------------===//
+//===- BulkCopies.cpp - cp.async.bulk into shared memory ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Copies of many bytes by the asynchronous proxy into shared memory. They land when nothing else in the block can go
+// Copies of many bytes by the asynchronous proxy into shared memory. They land when nothing else in the cluster can go
 // on, and tell an mbarrier how many bytes came.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Lanes.h"
-#include "TensorMap.h"
+#include "BulkCopies.h"
+#include "SharedMatrix.h"
 
 using namespace mlir::ssa::sim;
-
-static uint32_t toShared(uint64_t address) {
-  return uint32_t(address - sharedWindow < windowBytes ? address - sharedWindow : address);
-}
 
 /// Reads bytes of global memory into a copy; false after a fault.
 static bool readGlobal(Warp &warp, const Instruction &instruction, unsigned lane, uint64_t from, uint32_t bytes,
@@ -37,59 +33,113 @@ static bool readGlobal(Warp &warp, const Instruction &instruction, unsigned lane
 }
 
 /// Puts a copy on its way.
-static void startCopy(Warp &warp, const Instruction &instruction, unsigned lane, uint32_t barrier, BulkCopy copy) {
-  Block &block = *warp.block;
-  if (!block.mbarriers.count(barrier))
+static void startCopy(Warp &warp, const Instruction &instruction, unsigned lane, Block &target, Block &signalled,
+                      uint32_t barrier, BulkCopy copy) {
+  if (!signalled.mbarriers.count(barrier))
     return warp.fault(instruction, lane, "mbarrier",
-                      "there is no mbarrier at " + block.nameShared(barrier) + ": it was not initialized");
+                      "there is no mbarrier at " + signalled.nameShared(barrier) + ": it was not initialized");
   copy.barrier = barrier;
-  copy.thread = warp.threadOf(lane);
+  copy.target = &target;
+  copy.signalled = &signalled;
+  copy.warp = &warp;
+  copy.lane = lane;
   for (uint32_t place : copy.places) {
-    if (!warp.locate(instruction, Space::Shared, lane, place, 16))
+    if (!warp.locate(instruction, Space::Shared, lane, place, 16, &target))
       return;
-    block.noteShared(warp, instruction, lane, place, 16, true);
-    for (uint32_t word = (place - sharedBase) / 4, end = word + 4; block.checks && word < end; ++word) {
-      SharedCell &cell = block.cells[word];
+    target.noteShared(warp, instruction, lane, place, 16, true);
+    for (uint32_t word = (place - sharedBase) / 4, end = word + 4; target.checks && word < end; ++word) {
+      SharedCell &cell = target.cells[word];
       cell.flags = (cell.flags | SharedCell::Pending) & ~SharedCell::Defined;
       cell.clock = UINT32_MAX;
     }
   }
-  block.bulkCopies.push_back(std::move(copy));
+  warp.block->bulkCopies.push_back(std::move(copy));
+}
+
+static uint32_t sharedBarrier(const Warp &warp, const Instruction &instruction, unsigned lane) {
+  int32_t offset = instruction.operands[3];
+  return instruction.flags & NarrowBarrier ? warp.source<uint32_t>(offset)[lane]
+                                           : toShared(warp.source<uint64_t>(offset)[lane]);
+}
+
+/// Sends a copy to one block or, with a mask, to several: places and barrier are the same in each.
+static void sendCopy(Warp &warp, const Instruction &instruction, unsigned lane, uint32_t to, BulkCopy copy) {
+  uint32_t barrier = sharedBarrier(warp, instruction, lane);
+  Block *target = warp.ownerOf(instruction, lane, to), *signalled = warp.ownerOf(instruction, lane, barrier);
+  if (!target || !signalled)
+    return;
+  auto &blocks = warp.block->cluster.blocks;
+  bool isPair = instruction.flags & OfPair && (target->rank ^ signalled->rank) == 1;
+  if (target != signalled && !isPair)
+    return warp.fault(instruction, lane, "mbarrier", "the mbarrier is not in the block that the copy goes to");
+  if (!(instruction.flags & Multicast))
+    return startCopy(warp, instruction, lane, *target, *signalled, barrier, std::move(copy));
+  uint32_t mask = warp.source<uint16_t>(instruction.operands[4])[lane];
+  if (!mask || mask >> blocks.size())
+    return warp.fault(instruction, lane, "async",
+                      "the mask " + hex(mask) + " does not name blocks of a cluster of " +
+                          std::to_string(blocks.size()));
+  for (; mask; mask &= mask - 1) {
+    unsigned rank = unsigned(__builtin_ctz(mask));
+    Block &other = *blocks[isPair ? rank ^ 1 : rank];
+    startCopy(warp, instruction, lane, *blocks[rank], other, barrier, copy);
+  }
 }
 
 void Block::landBulkCopy() {
   BulkCopy copy = std::move(bulkCopies.front());
   bulkCopies.pop_front();
-  Warp &warp = warps[copy.thread / numLanes];
+  Warp &warp = *copy.warp;
+  Block &target = *copy.target;
+  if (copy.from) // from shared memory of this block
+    std::memcpy(copy.data.data(), shared.data() + (copy.from - sharedBase), copy.data.size());
   for (size_t i = 0; i < copy.places.size(); ++i) {
-    std::memcpy(shared.data() + (copy.places[i] - sharedBase), copy.data.data() + 16 * i, 16);
+    std::memcpy(target.shared.data() + (copy.places[i] - sharedBase), copy.data.data() + 16 * i, 16);
     for (uint32_t word = (copy.places[i] - sharedBase) / 4, end = word + 4; checks && word < end; ++word) {
-      SharedCell &cell = cells[word];
+      SharedCell &cell = target.cells[word];
       cell.flags = uint16_t((cell.flags & ~SharedCell::Pending) | SharedCell::Defined | SharedCell::AsyncProxy);
       cell.clock = warp.clock;
-      cell.thread = uint16_t(copy.thread);
+      cell.thread = uint16_t(warp.memberOf(copy.lane));
     }
   }
-  auto found = mbarriers.find(copy.barrier);
-  if (found == mbarriers.end())
+  auto found = copy.signalled->mbarriers.find(copy.barrier);
+  if (found == copy.signalled->mbarriers.end())
     return;
-  warp.releaseTo(found->second.arriving, 1u << copy.thread % numLanes);
-  found->second.bytes -= int64_t(copy.data.size());
-  completePhase(found->second);
-}
-
-/// Flag: the register of the barrier's address is one of 32 bits.
-constexpr uint32_t narrowBarrier = 1u << 30;
-
-static uint32_t sharedBarrier(const Warp &warp, const Instruction &instruction, unsigned lane) {
-  int32_t offset = instruction.operands[3];
-  return instruction.flags & narrowBarrier ? warp.source<uint32_t>(offset)[lane]
-                                           : toShared(warp.source<uint64_t>(offset)[lane]);
+  Mbarrier &barrier = found->second;
+  warp.releaseTo(barrier.arriving, 1u << copy.lane);
+  if (copy.clock)
+    barrier.arriving.known[numMembers() + warp.pipeOf(Unit::Bulk)] = copy.clock;
+  barrier.bytes -= int64_t(copy.data.size());
+  copy.signalled->completePhase(barrier);
 }
 
 //===----------------------------------------------------------------------===//
 // Rows of bytes
 //===----------------------------------------------------------------------===//
+
+/// Checks that the asynchronous proxy may read bytes of shared memory, and records that a unit does.
+static bool noteSource(Warp &warp, const Instruction &instruction, unsigned lane, uint32_t from, uint32_t bytes) {
+  Block &block = *warp.block;
+  for (uint32_t done = 0; done < bytes; done += 16) {
+    if (!warp.locate(instruction, Space::Shared, lane, from + done, 16))
+      return false;
+    noteBulkRead(warp, instruction, lane, block, from + done);
+  }
+  return true;
+}
+
+void mlir::ssa::sim::noteBulkRead(Warp &warp, const Instruction &instruction, unsigned lane, Block &block,
+                                  uint32_t place) {
+  if (!block.checks)
+    return;
+  for (uint32_t word = (place - sharedBase) / 4, end = word + 4; word < end; ++word) {
+    ReadProblem problem = problemOf(block.cells[word], warp, lane);
+    if (!problem.what.empty())
+      warp.fault(instruction, lane, problem.kind,
+                 "reads " + block.nameShared(sharedBase + 4 * word) + ", but " + problem.what);
+    block.noteUnit(warp, Unit::Bulk, word);
+  }
+}
 
 /// Operands: to, from, bytes, barrier.
 static void copyBulk(Warp &warp, const Instruction &instruction) {
@@ -103,11 +153,17 @@ static void copyBulk(Warp &warp, const Instruction &instruction) {
                             ": all must be multiples of 16");
     BulkCopy copy;
     copy.data.resize(bytes);
-    if (bytes && !readGlobal(warp, instruction, lane, from, bytes, copy.data.data()))
+    if (instruction.flags & FromShared) {
+      copy.from = toShared(from);
+      copy.clock = warp.unitClocks[unsigned(Unit::Bulk)];
+      if (!noteSource(warp, instruction, lane, copy.from, bytes))
+        return;
+      ++warp.unitClocks[unsigned(Unit::Bulk)];
+    } else if (bytes && !readGlobal(warp, instruction, lane, from, bytes, copy.data.data()))
       return;
     for (uint32_t done = 0; done < bytes; done += 16)
-      copy.places.push_back(to + done);
-    startCopy(warp, instruction, lane, sharedBarrier(warp, instruction, lane), std::move(copy));
+      copy.places.push_back((to & rankMask) + done);
+    sendCopy(warp, instruction, lane, to, std::move(copy));
   });
 }
 
@@ -135,63 +191,57 @@ static bool readMap(Warp &warp, const Instruction &instruction, unsigned lane, T
   return false;
 }
 
-/// What stands in a box at a place of the tensor, rows of the innermost dimension one after another.
-static bool readBox(Warp &warp, const Instruction &instruction, unsigned lane, const TensorMap &map,
-                    const int32_t *start, std::vector<uint8_t> &data) {
-  uint32_t rowBytes = uint32_t(map.box[0]) * map.elementBytes, numRows = map.boxBytes() / rowBytes;
-  uint8_t fill = map.fillsNaN ? 0xff : 0;
-  data.assign(map.boxBytes(), fill);
-  for (uint32_t row = 0; row < numRows; ++row) {
-    uint64_t address = map.address;
-    bool isInside = true;
-    uint32_t rest = row;
-    for (unsigned d = 1; d < map.rank; ++d) {
-      int64_t index = int64_t(start[d]) + rest % map.box[d];
-      rest /= map.box[d];
-      isInside &= index >= 0 && index < int64_t(map.sizes[d]);
-      address += uint64_t(index) * map.strides[d - 1];
-    }
-    int64_t first = std::max<int64_t>(start[0], 0),
-            end = std::min<int64_t>(int64_t(start[0]) + map.box[0], map.sizes[0]);
-    if (!isInside || first >= end)
-      continue;
-    if (!readGlobal(warp, instruction, lane, address + uint64_t(first) * map.elementBytes,
-                    uint32_t(end - first) * map.elementBytes,
-                    data.data() + size_t(row) * rowBytes + size_t(first - start[0]) * map.elementBytes))
-      return false;
+bool mlir::ssa::sim::readTile(Warp &warp, const Instruction &instruction, unsigned lane, uint32_t shared, Tile &tile) {
+  TensorMap &map = tile.map;
+  if (!readMap(warp, instruction, lane, map))
+    return false;
+  tile.isGathered = instruction.flags & Gathered;
+  unsigned rank = tile.isGathered ? 2 : instruction.count;
+  auto complain = [&](const char *kind, const std::string &message) {
+    warp.fault(instruction, lane, kind, message);
+    return false;
+  };
+  if (map.rank != rank)
+    return complain("tensor-map",
+                    "the map has " + std::to_string(map.rank) + " dimensions, the instruction " + std::to_string(rank));
+  if (tile.isGathered && map.box[1] != 1)
+    return complain("tensor-map",
+                    "a map for gathering has boxes of one row, but this one of " + std::to_string(map.box[1]));
+  unsigned alignment = map.swizzle ? 128u << map.swizzle : 128; // whole patterns of the swizzle
+  if (shared % alignment)
+    return complain("misaligned", "a tile with this swizzle must start at a multiple of " + std::to_string(alignment) +
+                                      " bytes, but starts at " + hex(shared));
+  const int32_t *coordinates = warp.kernel->lists.data() + instruction.list;
+  for (unsigned d = 0; d < instruction.count; ++d) {
+    int32_t value = warp.source<int32_t>(coordinates[d])[lane];
+    if (tile.isGathered && d)
+      tile.rows[d - 1] = value;
+    else
+      tile.start[d] = value;
   }
   return true;
 }
 
 /// Operands: to, map, -, barrier; the list holds the coordinates.
 static void copyTile(Warp &warp, const Instruction &instruction) {
-  const int32_t *coordinates = warp.kernel->lists.data() + instruction.list;
   forEachLane(warp.active, [&](unsigned lane) {
     uint32_t to = toShared(warp.addressOf(instruction, lane, 0));
-    TensorMap map;
-    if (!readMap(warp, instruction, lane, map))
+    Tile tile;
+    if (!readTile(warp, instruction, lane, to & rankMask, tile))
       return;
-    if (map.rank != instruction.count)
-      return warp.fault(instruction, lane, "tensor-map",
-                        "the map has " + std::to_string(map.rank) + " dimensions, the instruction " +
-                            std::to_string(instruction.count));
-    unsigned alignment = map.swizzle ? 128u << map.swizzle : 128; // whole patterns of the swizzle
-    if (to % alignment)
-      return warp.fault(instruction, lane, "misaligned",
-                        "a tile with this swizzle must start at a multiple of " + std::to_string(alignment) +
-                            " bytes, but starts at " + hex(to));
-    int32_t start[5];
-    for (unsigned d = 0; d < map.rank; ++d)
-      start[d] = warp.source<int32_t>(coordinates[d])[lane];
     BulkCopy copy;
-    if (!readBox(warp, instruction, lane, map, start, copy.data))
+    copy.data.assign(tile.bytes(), tile.map.fillsNaN ? 0xff : 0);
+    bool isGood = true;
+    forEachRow(tile.map, tile.start, tile.gathered(),
+               [&](uint32_t row, uint64_t address, uint32_t offset, uint32_t bytes) {
+                 isGood = isGood && readGlobal(warp, instruction, lane, address, bytes,
+                                               copy.data.data() + size_t(row) * tile.rowBytes() + offset);
+               });
+    if (!isGood)
       return;
-    uint32_t mask = map.swizzle ? (1u << map.swizzle) - 1 : 0;
-    for (uint32_t done = 0; done < copy.data.size(); done += 16) {
-      uint32_t place = to + done;
-      copy.places.push_back(place ^ ((place >> 7 & mask) << 4));
-    }
-    startCopy(warp, instruction, lane, sharedBarrier(warp, instruction, lane), std::move(copy));
+    for (uint32_t done = 0; done < copy.data.size(); done += 16)
+      copy.places.push_back(tile.place(to & rankMask, done));
+    sendCopy(warp, instruction, lane, to, std::move(copy));
   });
 }
 
@@ -199,8 +249,7 @@ static void copyTile(Warp &warp, const Instruction &instruction) {
 // Decoding
 //===----------------------------------------------------------------------===//
 
-/// An address without displacement: `[register]` or `[variable]`.
-static bool plainAddress(Decoder &decoder, size_t number, unsigned slot) {
+bool mlir::ssa::sim::decodePlainAddress(Decoder &decoder, size_t number, unsigned slot) {
   Instruction kept = decoder.instruction;
   if (!decoder.address(number, Space::Generic, slot))
     return false;
@@ -215,41 +264,62 @@ static bool plainAddress(Decoder &decoder, size_t number, unsigned slot) {
     return decoder.fail("this address may have no displacement here");
   decoder.instruction.operands[slot] = base;
   if (isNarrow && slot == 3)
-    decoder.instruction.flags |= narrowBarrier;
+    decoder.instruction.flags |= NarrowBarrier;
   return !isNarrow || slot == 3 || decoder.fail("this address must be a 64-bit register");
 }
 
-bool mlir::ssa::sim::decodeBulkCopy(Decoder &decoder) {
+bool mlir::ssa::sim::decodeTile(Decoder &decoder, size_t operand, unsigned dimensions, bool isGathered) {
   Instruction &instruction = decoder.instruction;
-  bool isTensor = decoder.take("tensor"), hasPolicy = decoder.take("L2::cache_hint");
+  instruction.flags |= isGathered ? Gathered : 0;
+  if (isGathered && dimensions != 2)
+    return decoder.fail("rows are gathered from and scattered to tensors of two dimensions");
+  if (!decodePlainAddress(decoder, operand, 1))
+    return false;
+  const Operand &map = decoder.operand(operand);
+  unsigned found = 0;
+  if (map.elements.size() != 1 || !decoder.vector(map.elements[0], Class::Word, false, found))
+    return decoder.fail("expected [map, {coordinates}]");
+  instruction.count = uint8_t(isGathered ? 5 : dimensions);
+  return found == instruction.count || decoder.fail("expected " + std::to_string(instruction.count) +
+                                                    " coordinates, but got " + std::to_string(found));
+}
+
+bool mlir::ssa::sim::decodeBulkCopy(Decoder &decoder, bool isReduction) {
+  Instruction &instruction = decoder.instruction;
+  for (std::string_view part : decoder.parts)
+    if (part.substr(0, 6) == "im2col")
+      return decoder.fail("im2col modes of tensor maps are not supported by the simulator");
+  if (decoder.take("commit_group") || decoder.take("wait_group"))
+    return decodeBulkGroup(decoder);
+  bool isTensor = decoder.take("tensor");
   if (decoder.take("prefetch")) {
     instruction.run = [](Warp &, const Instruction &) {};
     decoder.parts.clear();
     return true;
   }
+  if (decoder.take("bulk_group"))
+    return decodeBulkStore(decoder, isTensor, isReduction);
+  if (isReduction)
+    return decoder.fail("reductions into shared memory of other blocks are not supported by the simulator");
+  if (!decoder.take("mbarrier::complete_tx::bytes"))
+    return false;
+  bool hasPolicy = decoder.take("L2::cache_hint"), isMulticast = decoder.take("multicast::cluster");
   int dimensions = decoder.takeOneOf({"1d", "2d", "3d", "4d", "5d"});
-  bool isLoad = decoder.take("mbarrier::complete_tx::bytes");
-  if (!isLoad)
-    return decoder.fail("bulk copies out of shared memory are not supported by the simulator yet");
-  for (std::string_view part : {"shared::cluster", "shared::cta", "global", "tile"})
+  bool isGathered = decoder.take("tile::gather4"), isGlobal = decoder.take("global");
+  instruction.flags |= decoder.take("cta_group::2") ? OfPair : 0;
+  instruction.flags |= isGlobal ? 0 : FromShared;
+  instruction.flags |= isMulticast ? Multicast : 0;
+  for (std::string_view part : {"shared::cluster", "shared::cta", "tile", "cta_group::1"})
     decoder.take(part);
-  size_t count = (isTensor ? 3 : 4) + hasPolicy;
-  if (!decoder.expectNoParts() || isTensor != (dimensions >= 0) || !decoder.expectOperands(count, count))
+  size_t next = isTensor ? 3 : 4, count = next + isMulticast + hasPolicy;
+  if (!decoder.expectNoParts() || isTensor != (dimensions >= 0) || (isTensor && !isGlobal) ||
+      !decoder.expectOperands(count, count))
     return false;
-  if (!plainAddress(decoder, 1, 1) || !plainAddress(decoder, isTensor ? 2 : 3, 3))
+  if (!decodePlainAddress(decoder, next - 1, 3) || (isMulticast && !decoder.source(next, Class::Half, 4)))
     return false;
-  if (!isTensor) {
-    instruction.run = copyBulk;
-    return decoder.address(0, Space::Shared, 0) && decoder.source(2, Class::Word, 2);
-  }
-  instruction.run = copyTile;
-  const Operand &map = decoder.operand(1);
-  unsigned found = 0;
-  if (map.elements.size() != 1 || !decoder.vector(map.elements[0], Class::Word, false, found))
-    return decoder.fail("expected [map, {coordinates}]");
-  instruction.count = uint8_t(dimensions + 1);
-  if (found != instruction.count)
-    return decoder.fail("expected " + std::to_string(instruction.count) + " coordinates, but got " +
-                        std::to_string(found));
-  return decoder.address(0, Space::Shared, 0);
+  decoder.kernel.usesBulkStores |= !isGlobal;
+  instruction.run = isTensor ? copyTile : copyBulk;
+  if (isTensor)
+    return decodeTile(decoder, 1, unsigned(dimensions) + 1, isGathered) && decoder.address(0, Space::Shared, 0);
+  return decodePlainAddress(decoder, 1, 1) && decoder.source(2, Class::Word, 2) && decoder.address(0, Space::Shared, 0);
 }

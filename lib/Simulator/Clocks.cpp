@@ -7,8 +7,8 @@
 using namespace mlir::ssa::sim;
 
 void Warp::updateLeast() {
-  for (unsigned w = 0; w < block->numWarps; ++w) {
-    unsigned first = w * numLanes, last = std::min(first + numLanes, block->numThreads);
+  for (unsigned w = 0; w < block->clusterWarps; ++w) {
+    unsigned first = w * numLanes, last = first + block->lanesOf(w);
     uint32_t least = UINT32_MAX;
     for (unsigned t = first; t < last; ++t)
       least = std::min(least, clocks.known[t]);
@@ -27,14 +27,14 @@ void Warp::syncLanes(uint32_t members) {
         }
     bool hadLanes = hasLaneClocks;
     hasLaneClocks = false;
-    forEachLane(members, [&](unsigned lane) { clocks.known[threadOf(lane)] = clock; });
+    forEachLane(members, [&](unsigned lane) { clocks.known[memberOf(lane)] = clock; });
     if (hadLanes)
       updateLeast();
     else {
       uint32_t least = clock;
-      for (unsigned t = index * numLanes; t < std::min((index + 1) * numLanes, block->numThreads); ++t)
-        least = std::min(least, clocks.known[t]);
-      knownLeast[index] = least;
+      for (unsigned lane = 0; lane < block->lanesOf(index); ++lane)
+        least = std::min(least, clocks.known[memberOf(lane)]);
+      knownLeast[number] = least;
     }
     ++clock;
     return;
@@ -43,7 +43,7 @@ void Warp::syncLanes(uint32_t members) {
   forEachLane(members, [&](unsigned lane) {
     if (laneClocks[lane])
       together.join(*laneClocks[lane]);
-    together.known[threadOf(lane)] = clock;
+    together.known[memberOf(lane)] = clock;
   });
   forEachLane(members, [&](unsigned lane) { laneClocks[lane] = std::make_unique<Clocks>(together); });
   hasLaneClocks = true;
@@ -58,7 +58,7 @@ void Warp::releaseTo(Clocks &collected, uint32_t members) {
   forEachLane(members, [&](unsigned lane) {
     if (laneClocks[lane])
       collected.join(*laneClocks[lane]);
-    collected.known[threadOf(lane)] = clock;
+    collected.known[memberOf(lane)] = clock;
   });
   ++clock;
 }
@@ -108,6 +108,17 @@ void Warp::acquire(const Clocks &from, uint32_t members) {
   hasLaneClocks = true;
 }
 
+/// A lane knows what a unit of this warp did up to a clock.
+void Warp::learnOf(unsigned lane, Unit unit, uint32_t when) {
+  unsigned who = block->numMembers() + pipeOf(unit);
+  if (active != live && !laneClocks[lane]) {
+    laneClocks[lane] = std::make_unique<Clocks>(clocks);
+    hasLaneClocks = true;
+  }
+  uint32_t &known = active == live ? clocks.known[who] : laneClocks[lane]->known[who];
+  known = std::max(known, when);
+}
+
 /// All that the lanes know may be touched by the asynchronous proxy from now on.
 void Warp::fenceAsync(uint32_t members) {
   for (size_t t = 0; t < clocks.known.size(); ++t)
@@ -116,7 +127,7 @@ void Warp::fenceAsync(uint32_t members) {
     if (laneClocks[lane])
       for (size_t t = 0; t < clocks.known.size(); ++t)
         clocks.fenced[t] = std::max(clocks.fenced[t], laneClocks[lane]->known[t]);
-    clocks.fenced[threadOf(lane)] = clock;
+    clocks.fenced[memberOf(lane)] = clock;
   });
   ++clock;
 }

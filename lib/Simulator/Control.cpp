@@ -30,6 +30,8 @@ static bool decodeReturn(Decoder &decoder) {
 }
 
 static void trap(Warp &warp, const Instruction &instruction) {
+  if (!warp.active)
+    return;
   warp.fault(instruction, warp.firstLane(), "trap", "the kernel stopped itself");
   warp.block->isStopped = true;
   warp.exitLanes(warp.active);

@@ -52,6 +52,7 @@ const Tables &Tables::get() {
     addMatrixOperations(result);
     addWarpgroupOperations(result);
     addTensorOperations(result);
+    addClusterOperations(result);
     return result;
   }();
   return tables;
@@ -127,6 +128,18 @@ bool Decoder::special(std::string_view name, Register &found) {
       {"%total_smem_size", Special::TotalSharedBytes},
       {"%cluster_ctarank", Special::ClusterRank},
       {"%cluster_nctarank", Special::ClusterSize},
+      {"%cluster_ctaid.x", Special::ClusterCtaidX},
+      {"%cluster_ctaid.y", Special::ClusterCtaidY},
+      {"%cluster_ctaid.z", Special::ClusterCtaidZ},
+      {"%cluster_nctaid.x", Special::ClusterNctaidX},
+      {"%cluster_nctaid.y", Special::ClusterNctaidY},
+      {"%cluster_nctaid.z", Special::ClusterNctaidZ},
+      {"%clusterid.x", Special::ClusterIdX},
+      {"%clusterid.y", Special::ClusterIdY},
+      {"%clusterid.z", Special::ClusterIdZ},
+      {"%nclusterid.x", Special::NumClustersX},
+      {"%nclusterid.y", Special::NumClustersY},
+      {"%nclusterid.z", Special::NumClustersZ},
       {"%gridid", Special::GridId}};
   auto entry = names.find(name);
   if (entry == names.end())
@@ -342,6 +355,15 @@ bool Decoder::address(size_t number, Space, unsigned slot) {
     return false;
   instruction.operands[slot] = constant(Class::Double, 0);
   instruction.immediate = value;
+  return true;
+}
+
+bool Decoder::takeGroup(int number) {
+  if (number < 1)
+    return false;
+  if (kernel.tensorGroup && kernel.tensorGroup != number)
+    return fail("a kernel cannot use both cta_group::1 and cta_group::2");
+  kernel.tensorGroup = number;
   return true;
 }
 

@@ -52,6 +52,7 @@ void addAsyncCopies(Tables &tables);
 void addMatrixOperations(Tables &tables);
 void addWarpgroupOperations(Tables &tables);
 void addTensorOperations(Tables &tables);
+void addClusterOperations(Tables &tables);
 
 /// Decodes the statements of one kernel. Functions that return bool return false after `fail`.
 class Decoder {
@@ -99,6 +100,8 @@ public:
   bool address(size_t number, Space space, unsigned slot);
   /// [register + displacement] of tensor memory.
   bool tensorAddress(size_t number, unsigned slot, int64_t &displacement);
+  /// All tcgen05 of a kernel are for the same number of blocks.
+  bool takeGroup(int number);
   /// Records that an operand is read or written, for the checks on registers in flight.
   void touch(int32_t offset, bool isWritten);
   int32_t constant(Class kind, uint64_t value);
@@ -131,8 +134,10 @@ public:
   void addBranch(std::string_view label) { branches.push_back({kernel.code.size(), label}); }
 };
 
-/// cp.async.bulk.
-bool decodeBulkCopy(Decoder &decoder);
+/// barrier.cluster.
+bool decodeClusterBarrier(Decoder &decoder);
+/// cp.async.bulk, and cp.reduce.async.bulk.
+bool decodeBulkCopy(Decoder &decoder, bool isReduction);
 /// tcgen05.mma, cp, shift and commit.
 bool decodeTensorWork(Decoder &decoder, std::string_view operation);
 

@@ -24,6 +24,7 @@
 namespace mlir::ssa::sim {
 
 class Block;
+class Cluster;
 class Warp;
 
 //===----------------------------------------------------------------------===//
@@ -60,7 +61,8 @@ struct Memory::Contents {
 /// Who accessed a word of global memory, packed so that it can be replaced in one step.
 struct GlobalStamp {
   uint32_t run = 0, thread = 0, clock = 0, bytes = 0;
-  bool isAtomic = false, isShared = false; // shared: blocks other than `run` read it too
+  bool isAtomic = false, isShared = false;          // shared: blocks other than `run` read it too
+  static constexpr uint32_t never = (1u << 22) - 1; // a clock that nobody knows
 
   uint64_t pack() const {
     return uint64_t(run) << 38 | uint64_t(thread) << 28 | uint64_t(std::min(clock, (1u << 22) - 1)) << 6 |
@@ -92,15 +94,23 @@ struct SharedCell {
 // Launches
 //===----------------------------------------------------------------------===//
 
+/// What is known of threads of other clusters, or what was released: clocks of the members of a cluster, by its first
+/// run.
+using KnownClusters = std::map<uint32_t, std::shared_ptr<const std::vector<uint32_t>>>;
+using KnownClustersPtr = std::shared_ptr<const KnownClusters>;
+void joinClusters(KnownClustersPtr &to, const KnownClustersPtr &from);
+
 /// Vector clocks of a warp, or what a barrier collected.
 struct Clocks {
   std::vector<uint32_t> known, fenced; // by thread, then by pipe of tcgen05
-  std::vector<uint32_t> tensor;        // by agent of tensor memory
+  KnownClustersPtr others;
+  std::vector<uint32_t> tensor; // by agent of tensor memory
 
   void reset(size_t numThreads, size_t numAgents) {
     known.assign(numThreads, 0);
     fenced.assign(numThreads, 0);
     tensor.assign(numAgents, 0);
+    others.reset();
   }
   void join(const Clocks &other) {
     for (size_t i = 0; i < known.size(); ++i) {
@@ -108,12 +118,28 @@ struct Clocks {
       fenced[i] = std::max(fenced[i], other.fenced[i]);
     }
     joinTensor(other.tensor);
+    if (other.others != others)
+      joinClusters(others, other.others);
   }
   void joinTensor(const std::vector<uint32_t> &other) {
     for (size_t i = 0; i < tensor.size(); ++i)
       tensor[i] = std::max(tensor[i], other[i]);
   }
 };
+
+/// What a thread released, or a fence of it: what happened before. `narrow` is for threads of the cluster only.
+struct Released {
+  KnownClustersPtr wide, narrow;
+
+  void join(const Released &other) {
+    joinClusters(wide, other.wide);
+    joinClusters(narrow, other.narrow);
+  }
+};
+
+/// How an access of a flag orders others: as a strong one (relaxed, volatile, atomic), which fences make more of, as an
+/// acquire or a release.
+enum class Order : uint8_t { Weak, Strong, Acquire, Release, Both };
 
 /// A launch under way, shared by the blocks.
 class Launch {
@@ -128,10 +154,14 @@ public:
   const LaunchConfig &config;
   const Settings &settings;
   uint32_t firstRun = 0;
-  std::atomic<uint64_t> nextBlock{0}, doneBlocks{0};
+  std::atomic<uint64_t> nextCluster{0}, doneBlocks{0};
   std::atomic<bool> isStopped{false};
   std::atomic<uint64_t> threadInstructions{0}, warpInstructions{0};
-  std::mutex atomics; // read-modify-write of global memory
+  std::mutex atomics; // read-modify-write of global memory, and what was released there
+  std::unordered_map<uint64_t, Released> released;
+  /// Counts what others may wait for.
+  std::atomic<uint64_t> activity{0};
+  std::atomic<unsigned> numWorkers{0}, numWaiting{0}, numResident{0};
 
   uint64_t numBlocks() const { return uint64_t(config.grid[0]) * config.grid[1] * config.grid[2]; }
   void add(Fault fault);
@@ -181,12 +211,36 @@ struct AsyncArrival {
   unsigned line = 0;
 };
 
-/// A copy of many bytes by the asynchronous proxy: where each 16 of them go.
+/// Units that read shared memory on their own for a warp: what tcgen05 does, and bulk copies. Like threads they have
+/// clocks, which those know of who waited for them.
+enum class Unit : uint8_t { Tensor, Bulk };
+constexpr unsigned numUnits = 2;
+
+/// A copy of many bytes by the asynchronous proxy into shared memory: where each 16 of them go.
 struct BulkCopy {
   std::vector<uint8_t> data;
   std::vector<uint32_t> places;
   uint32_t barrier = 0;
-  unsigned thread = 0;
+  /// Whose shared memory it goes to, whose barrier is told, and who started it.
+  Block *target = nullptr, *signalled = nullptr;
+  Warp *warp = nullptr;
+  unsigned lane = 0;
+  /// Of copies between blocks: where it comes from, read when it lands, and the clock of the unit.
+  uint32_t from = 0, clock = 0;
+};
+
+/// A copy out of shared memory: 16 bytes each from `places`, in rows to global memory.
+struct BulkStore {
+  const Instruction *instruction;
+  unsigned lane;
+  uint32_t group, clock;
+  std::vector<uint32_t> places;
+  struct Row {
+    uint64_t address;
+    uint32_t offset, bytes;
+  };
+  std::vector<Row> rows;
+  std::vector<uint8_t> data; // once it was read
 };
 
 //===----------------------------------------------------------------------===//
@@ -196,7 +250,7 @@ struct BulkCopy {
 /// Lanes that stand at the same instruction.
 struct Split {
   uint32_t pc = 0, lanes = 0;
-  enum State : uint8_t { Ready, Collective, Mbarrier } state = Ready;
+  enum State : uint8_t { Ready, Collective, Mbarrier, Cluster } state = Ready;
   // Of waits.
   uint32_t barrier = 0;
   uint64_t phase = 0;
@@ -214,6 +268,8 @@ public:
   Block *block = nullptr;
   const Kernel *kernel = nullptr;
   unsigned index = 0;
+  /// Of all warps of the cluster, and of all its threads the number of lane 0 (warps that are not full count as such).
+  unsigned number = 0, firstMember = 0;
   uint8_t *registers = nullptr;
   const uint8_t *constantsEnd = nullptr;
 
@@ -226,7 +282,8 @@ public:
   std::vector<Split> others;
   enum Status : uint8_t { Running, AtBarrier, Blocked, Done } status = Running;
   bool mustYield = false;
-  bool isIdle = false; // asked for something that is not there yet, and did nothing else since
+  bool isIdle = false;     // asked for something that is not there yet, and did nothing else since
+  bool isSpinning = false; // what it asked for is for other clusters to give
   unsigned barrierId = 0;
   /// Why the split that runs has to wait, set by handlers; it then runs the instruction again.
   Split::State waitFor = Split::Ready;
@@ -241,7 +298,24 @@ public:
   std::array<std::unique_ptr<Clocks>, numLanes> laneClocks;
   bool hasLaneClocks = false;
 
+  /// Of each lane: what its last fence covers, and what it read that a fence will order.
+  struct LaneFence {
+    Released covers, observed;
+    bool isFenced = false;
+  };
+  std::unique_ptr<std::array<LaneFence, numLanes>> laneFences;
+  /// What a strong read gave last and where, to see that a warp spins.
+  const Instruction *spinAt = nullptr;
+  uint64_t spinValue = 0;
+
+  /// Lanes that arrived at the barrier of the cluster and have not waited yet, and in which phase.
+  uint32_t clusterArrivals = 0;
+  std::array<uint32_t, numLanes> clusterPhases = {};
+
   // Asynchronous work.
+  std::deque<BulkStore> bulkStores;
+  std::array<uint32_t, numLanes> bulkGroups = {};
+  std::array<uint32_t, numUnits> unitClocks = {1, 1};
   std::array<std::deque<AsyncCopy>, numLanes> copies;
   std::array<uint32_t, numLanes> copyGroup = {};
   std::vector<PendingWgmma> wgmmas;
@@ -263,7 +337,10 @@ public:
   std::vector<uint32_t> undefined;
   unsigned numUndefined = 0; // how many of them are not 0
 
+  /// Threads have numbers within their block, and within the cluster: as its members.
   unsigned threadOf(unsigned lane) const { return index * numLanes + lane; }
+  unsigned memberOf(unsigned lane) const { return firstMember + lane; }
+  bool hasMember(unsigned member) const { return member / numLanes == number; }
 
   template <class T>
   const T *source(int32_t offset) const {
@@ -309,7 +386,7 @@ public:
   void acquire(const Clocks &from, uint32_t members);
   void fenceAsync(uint32_t members);
   bool knows(unsigned lane, unsigned thread, uint32_t when) const {
-    return thread == threadOf(lane) || clocks.known[thread] >= when ||
+    return thread == memberOf(lane) || clocks.known[thread] >= when ||
            (hasLaneClocks && laneClocks[lane] && laneClocks[lane]->known[thread] >= when);
   }
   /// The same; a lane of numLanes stands for the whole warp, and nobody knows of itself.
@@ -322,10 +399,29 @@ public:
            (lane != numLanes && hasLaneClocks && laneClocks[lane] && laneClocks[lane]->fenced[thread] >= when);
   }
 
+  /// The number of a unit among those of the cluster, and among all that have clocks.
+  unsigned pipeOf(Unit unit) const { return number * numUnits + unsigned(unit); }
+  void learnOf(unsigned lane, Unit unit, uint32_t clock);
+
+  // Flags.cpp.
+  void orderRead(const Instruction &instruction, unsigned lane, Block &owner, Space space, uint64_t address,
+                 uint64_t value);
+  void orderWrite(const Instruction &instruction, unsigned lane, Block &owner, Space space, uint64_t address,
+                  bool isUpdate);
+  void fenceMemory(bool isWide);
+  bool knowsOthers(unsigned lane) const {
+    return clocks.others || (hasLaneClocks && laneClocks[lane] && laneClocks[lane]->others);
+  }
+  bool knowsCluster(unsigned lane, uint32_t firstRun, unsigned member, uint32_t when) const;
+
   // Access.cpp.
   uint64_t addressOf(const Instruction &instruction, unsigned lane, unsigned slot) const;
-  /// The memory of an access, null after a fault. Checks bounds and alignment only.
-  uint8_t *locate(const Instruction &instruction, Space space, unsigned lane, uint64_t address, unsigned bytes);
+  /// The memory of an access, null after a fault. Checks bounds and alignment only. Shared memory is that of `owner`,
+  /// of this block if it is null.
+  uint8_t *locate(const Instruction &instruction, Space space, unsigned lane, uint64_t address, unsigned bytes,
+                  Block *owner = nullptr);
+  /// The block whose shared memory an address of shared::cluster names, and the address there. Null after a fault.
+  Block *ownerOf(const Instruction &instruction, unsigned lane, uint32_t &address);
   void fault(const Instruction &instruction, unsigned lane, std::string kind, std::string message) const;
 
   // Undefined.cpp.
@@ -336,7 +432,7 @@ public:
   }
 
   // TensorMemory.cpp.
-  unsigned agentOf(TensorAgent kind) const { return index * 3 + unsigned(kind); }
+  unsigned agentOf(TensorAgent kind) const { return number * 3 + unsigned(kind); }
   /// Records an access to tensor memory by an agent of this warp and reports what is wrong with it.
   /// Returns which of its lanes are undefined somewhere.
   uint16_t noteTensor(const Instruction &instruction, unsigned lane, Block &owner, const TensorRange &range,
@@ -345,6 +441,11 @@ public:
   bool checkTensorRange(const Instruction &instruction, unsigned lane, const Block &owner, const TensorRange &range);
   void waitForLoads();
   void waitForStores();
+
+  // BulkStores.cpp.
+  /// Reads what bulk stores of a lane before a group read, and writes it if asked.
+  void finishStores(unsigned lane, uint32_t beforeGroup, bool writes);
+  void finishAllStores();
 
   // AsyncCopies.cpp, Warpgroup.cpp.
   void landCopies(unsigned lane, uint64_t beforeNumber, uint32_t uptoGroup);
@@ -359,29 +460,34 @@ private:
   friend class Block;
 };
 
-/// One thread block. Used again for block after block.
+/// One thread block of a cluster. Used again for block after block.
 class Block {
 public:
-  explicit Block(Launch &launch);
+  Block(Launch &launch, Cluster &cluster, unsigned rank, unsigned clusterSize);
 
   Launch &launch;
   const Kernel &kernel;
+  Cluster &cluster;
+  unsigned rank;
   uint64_t index = 0;
   uint32_t run = 0;
   std::array<uint32_t, 3> position = {};
   unsigned numThreads, numWarps;
-  unsigned numPipes = 0, numAgents = 0; // of tcgen05
+  unsigned clusterWarps; // of the cluster
+  /// In the cluster: units that read shared memory on their own (see Unit), agents of tensor memory.
+  unsigned numPipes = 0, numAgents = 0;
   bool checks;
 
   std::vector<uint8_t> shared;
   std::vector<SharedCell> cells;
-  /// By word and warp: when it last read the word, and which lanes.
+  /// By word and warp of the cluster: when it last read the word, and which lanes.
   std::vector<uint32_t> readClocks, readLanes;
   std::vector<uint8_t> local;
   std::vector<uint8_t> registerFile;
   std::vector<Warp> warps;
   std::array<NamedBarrier, 16> barriers;
   std::map<uint32_t, Mbarrier> mbarriers;
+  std::map<uint32_t, Released> released; // at flags in shared memory
   std::deque<AsyncArrival> arrivals;
   std::deque<BulkCopy> bulkCopies;
   uint64_t copyNumber = 0;
@@ -396,9 +502,13 @@ public:
   /// Counts what could let someone go on.
   uint64_t events = 0;
 
-  void execute(uint64_t blockIndex);
-
-  void resetClocks(Clocks &clocks) const { clocks.reset(numThreads + numPipes, numAgents); }
+  void reset(const std::array<uint32_t, 3> &place, uint32_t blockRun);
+  bool isDone() const;
+  unsigned numMembers() const { return clusterWarps * numLanes; }
+  unsigned lanesOf(unsigned warp) const { return std::min(numLanes, numThreads - warp % numWarps * numLanes); }
+  void resetClocks(Clocks &clocks) const { clocks.reset(numMembers() + numPipes, numAgents); }
+  /// "thread 3", with its block if there are several in the cluster.
+  std::string describeMember(unsigned member) const;
 
   // Barriers.cpp.
   void completeBarrier(NamedBarrier &barrier);
@@ -419,6 +529,11 @@ public:
   // nothing has written them.
   uint32_t noteShared(Warp &warp, const Instruction &instruction, unsigned lane, uint32_t address, unsigned bytes,
                       bool isWrite, bool isAtomic = false);
+  /// A unit of a warp reads 4 bytes of shared memory.
+  void noteUnit(const Warp &warp, Unit unit, uint32_t word) {
+    if (checks)
+      pipeReads[size_t(word) * numPipes + warp.pipeOf(unit)] = warp.unitClocks[unsigned(unit)];
+  }
   uint32_t noteGlobal(Warp &warp, const Instruction &instruction, unsigned lane, Allocation &allocation,
                       uint64_t offset, unsigned bytes, bool isWrite, bool isAtomic = false);
   /// Takes back that bytes were written: what was stored there is undefined itself.
@@ -427,10 +542,42 @@ public:
   uint32_t sharedEnd() const { return sharedBase + uint32_t(shared.size()); }
 
 private:
-  void reset(uint64_t blockIndex);
   void initializeRegisters(Warp &warp);
-  void reportDeadlock();
   uint32_t specialValue(Special kind, unsigned thread) const;
+};
+
+/// Blocks that run together and see each other's shared memory; one block where the launch has no clusters.
+class Cluster {
+public:
+  explicit Cluster(Launch &launch);
+
+  Launch &launch;
+  std::array<uint32_t, 3> size, position = {};
+  std::vector<std::unique_ptr<Block>> blocks;
+  uint32_t firstRun = 0;
+
+  // barrier.cluster
+  uint32_t arrived = 0, phase = 0;
+  Clocks arriving, completed;
+
+  enum State { Done, Waiting };
+  void start(uint64_t index);
+  /// Runs until the cluster is done or waits for another one.
+  State resume();
+  /// Nothing can go on, here and elsewhere.
+  void reportDeadlock();
+  Warp &warp(unsigned number) const {
+    return blocks[number / blocks[0]->numWarps]->warps[number % blocks[0]->numWarps];
+  }
+  void checkBarrier();
+
+private:
+  bool isStopped() const;
+  bool landSomething();
+
+  uint64_t budget = 0, seen = 0;
+  bool isReversed = false;
+  unsigned idleRounds = 0;
 };
 
 std::string hex(uint64_t value);

@@ -290,10 +290,12 @@ bool Parser::tuning(Kernel &kernel) {
       kernel.requiredBlock = numbers;
     else if (word == ".maxntid")
       kernel.maxBlock = numbers;
+    else if (word == ".reqnctapercluster")
+      kernel.requiredCluster = numbers;
     else if (word == ".pragma")
       skipStatement();
-    else if (word != ".minnctapersm" && word != ".maxnreg" && word != ".reqnctapercluster" &&
-             word != ".maxclusterrank" && word != ".explicitcluster" && word != ".noreturn")
+    else if (word != ".minnctapersm" && word != ".maxnreg" && word != ".maxclusterrank" && word != ".explicitcluster" &&
+             word != ".noreturn")
       return fail("'" + std::string(word) + "' is not known to the simulator");
   }
   return true;

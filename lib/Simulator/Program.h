@@ -23,7 +23,11 @@ enum class Space : uint8_t { Generic, Global, Shared, Local, Param, Const };
 
 /// Generic addresses of shared and local memory and of parameters lie in windows that are no global memory.
 constexpr uint64_t sharedWindow = uint64_t(0x7e) << 40, localWindow = uint64_t(0x7d) << 40,
-                   paramWindow = uint64_t(0x7c) << 40, windowBytes = 1u << 24;
+                   paramWindow = uint64_t(0x7c) << 40, windowBytes = 1u << 29;
+/// An address of shared::cluster: the number of the block in the cluster plus 1 stands above the address there; 0 is
+/// the block itself.
+constexpr unsigned rankShift = 24;
+constexpr uint32_t rankMask = (1u << rankShift) - 1; // what is below
 /// Where shared memory begins in its own window; below is what the system keeps for itself.
 constexpr uint32_t sharedBase = 1024;
 
@@ -51,6 +55,9 @@ struct Instruction {
   Flow flow = Flow::All;
   int8_t maskOperand = -1;
   Space space = Space::Generic;
+  /// Of accesses and fences: an Order, and whether it reaches beyond the cluster.
+  uint8_t order = 0;
+  bool isWide = true;
   /// Bytes of an element and number of elements of memory accesses.
   uint8_t width = 0, count = 1;
   /// The displacement of an address, the target of a branch, or a plain number.
@@ -106,6 +113,18 @@ enum class Special : uint8_t {
   TotalSharedBytes,
   ClusterRank,
   ClusterSize,
+  ClusterCtaidX,
+  ClusterCtaidY,
+  ClusterCtaidZ,
+  ClusterNctaidX,
+  ClusterNctaidY,
+  ClusterNctaidZ,
+  ClusterIdX,
+  ClusterIdY,
+  ClusterIdZ,
+  NumClustersX,
+  NumClustersY,
+  NumClustersZ,
   GridId,
 };
 
@@ -128,8 +147,9 @@ struct Kernel {
   int64_t sharedBytes = 0; // without the dynamic part
   std::map<std::string, Variable> sharedVariables;
   int64_t localBytes = 0;
-  std::array<uint32_t, 3> requiredBlock = {0, 0, 0}, maxBlock = {0, 0, 0};
-  bool usesWgmma = false, usesMbarrier = false, usesTensorMemory = false;
+  std::array<uint32_t, 3> requiredBlock = {0, 0, 0}, maxBlock = {0, 0, 0}, requiredCluster = {0, 0, 0};
+  bool usesWgmma = false, usesMbarrier = false, usesTensorMemory = false, usesBulkStores = false;
+  int tensorGroup = 0; // cta_group of its tcgen05, 0 for none
   /// Has instructions whose results land in registers later.
   bool hasAsyncResults() const { return usesWgmma || usesTensorMemory; }
 };

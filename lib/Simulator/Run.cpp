@@ -1,11 +1,8 @@
-//===- Run.cpp - Warps, blocks and launches -------------------------------===//
+//===- Run.cpp - Warps and blocks -----------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
 #include "Machine.h"
-#include <chrono>
-#include <ctime>
-#include <thread>
 
 using namespace mlir::ssa::sim;
 
@@ -19,10 +16,12 @@ std::string mlir::ssa::sim::hex(uint64_t value) {
 // Warps
 //===----------------------------------------------------------------------===//
 
-void Warp::start(Block &owner, unsigned number, uint32_t liveLanes) {
+void Warp::start(Block &owner, unsigned place, uint32_t liveLanes) {
   block = &owner;
   kernel = &owner.kernel;
-  index = number;
+  index = place;
+  number = owner.rank * owner.numWarps + place;
+  firstMember = number * numLanes;
   constantsEnd = kernel->constants.data() + kernel->constants.size();
   live = lanes = liveLanes;
   pc = 0;
@@ -32,13 +31,19 @@ void Warp::start(Block &owner, unsigned number, uint32_t liveLanes) {
   waitFor = Split::Ready;
   clock = 1;
   owner.resetClocks(clocks);
-  knownLeast.assign(owner.numWarps, 0);
+  knownLeast.assign(owner.clusterWarps, 0);
+  clusterArrivals = 0;
+  laneFences.reset();
+  spinAt = nullptr;
   for (auto &lane : laneClocks)
     lane.reset();
   hasLaneClocks = false;
   for (auto &list : copies)
     list.clear();
   copyGroup.fill(0);
+  bulkStores.clear();
+  bulkGroups.fill(0);
+  unitClocks.fill(1);
   wgmmas.clear();
   wgmmaGroup = 0;
   numWgmmas = 0;
@@ -114,6 +119,7 @@ void Warp::exitLanes(uint32_t leaving) {
     status = Done;
     block->checkBarriersAfterExit();
   }
+  block->cluster.checkBarrier();
 }
 
 /// Whether all lanes that take part are here; the split waits for them otherwise.
@@ -144,7 +150,7 @@ void Warp::run(uint64_t budget) {
   const Instruction *code = kernel->code.data();
   bool tracksRegisters = kernel->hasAsyncResults() && block->checks;
   uint64_t threadInstructions = 0, warpInstructions = 0;
-  mustYield = isIdle = false;
+  mustYield = isIdle = isSpinning = false;
   while (status == Running && budget-- && !mustYield) {
     const Instruction &instruction = code[pc];
     active = lanes;
@@ -205,6 +211,9 @@ bool Warp::poll() {
         split.state = Split::Ready;
         isReady = true;
       }
+    } else if (split.state == Split::Cluster && block->cluster.phase != uint32_t(split.phase)) {
+      split.state = Split::Ready;
+      isReady = true;
     } else if (split.state == Split::Ready)
       isReady = true;
   if (isReady)
@@ -216,20 +225,24 @@ bool Warp::poll() {
 // Blocks
 //===----------------------------------------------------------------------===//
 
-Block::Block(Launch &launch) : launch(launch), kernel(launch.kernel), checks(launch.settings.checks) {
+Block::Block(Launch &launch, Cluster &cluster, unsigned rank, unsigned clusterSize)
+    : launch(launch), kernel(launch.kernel), cluster(cluster), rank(rank), checks(launch.settings.checks) {
   const auto &block = launch.config.block;
   numThreads = block[0] * block[1] * block[2];
   numWarps = (numThreads + numLanes - 1) / numLanes;
+  clusterWarps = clusterSize * numWarps;
   shared.resize(kernel.sharedBytes + launch.config.dynamicSharedBytes);
   size_t words = shared.size() / 4 + 4;
   cells.resize(words);
   if (checks) {
-    readClocks.resize(words * numWarps);
-    readLanes.resize(words * numWarps);
+    readClocks.resize(words * clusterWarps);
+    readLanes.resize(words * clusterWarps);
   }
   if (kernel.usesTensorMemory) {
-    numPipes = numWarps;
-    numAgents = 3 * numWarps;
+    numAgents = 3 * clusterWarps;
+  }
+  if (kernel.usesTensorMemory || kernel.usesBulkStores) {
+    numPipes = numUnits * clusterWarps;
     pipeReads.resize(checks ? words * numPipes : 0);
   }
   local.resize(size_t(kernel.localBytes) * numThreads);
@@ -283,8 +296,30 @@ uint32_t Block::specialValue(Special kind, unsigned thread) const {
     return launch.config.dynamicSharedBytes;
   case Special::TotalSharedBytes:
     return shared.size();
+  case Special::ClusterRank:
+    return rank;
   case Special::ClusterSize:
-    return 1;
+    return cluster.blocks.size();
+  case Special::ClusterCtaidX:
+  case Special::ClusterCtaidY:
+  case Special::ClusterCtaidZ: {
+    unsigned axis = unsigned(kind) - unsigned(Special::ClusterCtaidX);
+    return position[axis] % cluster.size[axis];
+  }
+  case Special::ClusterNctaidX:
+  case Special::ClusterNctaidY:
+  case Special::ClusterNctaidZ:
+    return cluster.size[unsigned(kind) - unsigned(Special::ClusterNctaidX)];
+  case Special::ClusterIdX:
+  case Special::ClusterIdY:
+  case Special::ClusterIdZ:
+    return cluster.position[unsigned(kind) - unsigned(Special::ClusterIdX)];
+  case Special::NumClustersX:
+  case Special::NumClustersY:
+  case Special::NumClustersZ: {
+    unsigned axis = unsigned(kind) - unsigned(Special::NumClustersX);
+    return launch.config.grid[axis] / cluster.size[axis];
+  }
   default: // time stands still
     return 0;
   }
@@ -302,11 +337,15 @@ void Block::initializeRegisters(Warp &warp) {
     }
 }
 
-void Block::reset(uint64_t blockIndex) {
-  index = blockIndex;
-  run = launch.memory.nextRun.fetch_add(1) & ((1u << 26) - 1);
+bool Block::isDone() const {
+  return std::all_of(warps.begin(), warps.end(), [](const Warp &warp) { return warp.status == Warp::Done; });
+}
+
+void Block::reset(const std::array<uint32_t, 3> &place, uint32_t blockRun) {
+  position = place;
+  run = blockRun;
   const auto &grid = launch.config.grid;
-  position = {uint32_t(index % grid[0]), uint32_t(index / grid[0] % grid[1]), uint32_t(index / grid[0] / grid[1])};
+  index = position[0] + uint64_t(grid[0]) * (position[1] + uint64_t(grid[1]) * position[2]);
   std::fill(shared.begin(), shared.end(), 0xa5);
   std::fill(cells.begin(), cells.end(), SharedCell());
   std::fill(readClocks.begin(), readClocks.end(), 0);
@@ -314,6 +353,7 @@ void Block::reset(uint64_t blockIndex) {
   for (NamedBarrier &barrier : barriers)
     barrier = NamedBarrier();
   mbarriers.clear();
+  released.clear();
   arrivals.clear();
   bulkCopies.clear();
   copyNumber = 0;
@@ -328,189 +368,4 @@ void Block::reset(uint64_t blockIndex) {
     warps[i].start(*this, i, left >= numLanes ? ~0u : (1u << left) - 1);
     initializeRegisters(warps[i]);
   }
-}
-
-/// Warps take turns in another way in every block: any order is allowed, and each shows other faults.
-void Block::execute(uint64_t blockIndex) {
-  reset(blockIndex);
-  constexpr uint64_t budgets[] = {1 << 14, 1 << 14, 97, 13};
-  uint64_t budget = budgets[index / 2 % 4];
-  bool isReversed = index % 2;
-  uint64_t limit = launch.settings.maxInstructionsPerBlock, seen = 0;
-  unsigned idleRounds = 0;
-  while (!isStopped && !launch.isStopped.load(std::memory_order_relaxed)) {
-    bool isRunning = false, isIdle = true, isDone = true;
-    uint64_t executed = 0;
-    for (unsigned i = 0; i < numWarps; ++i) {
-      Warp &warp = warps[isReversed ? numWarps - 1 - i : i];
-      isDone &= warp.status == Warp::Done;
-      if (warp.status != Warp::Done && warp.poll()) {
-        isRunning = true;
-        warp.run(budget);
-        isIdle &= warp.isIdle;
-      }
-      executed += warp.executed;
-    }
-    if (isDone)
-      return checkTensorAtEnd();
-    if (limit && executed > limit)
-      return warps[0].fault(kernel.code[0], 0, "limit",
-                            "the block executed " + std::to_string(executed) + " instructions; " +
-                                std::to_string(limit) + " are allowed");
-    // Warps that ask again and again, with nothing happening, wait as well.
-    idleRounds = isIdle && events == seen ? idleRounds + 1 : 0;
-    seen = events;
-    if (isRunning && idleRounds < 100)
-      continue;
-    if (!landSomething())
-      return reportDeadlock();
-    idleRounds = 0;
-  }
-}
-
-void Block::reportDeadlock() {
-  for (Warp &warp : warps)
-    if (warp.status != Warp::Done) {
-      uint32_t at = warp.status == Warp::AtBarrier ? warp.pc - 1 : warp.others.empty() ? warp.pc : warp.others[0].pc;
-      unsigned lane = warp.others.empty() ? 0 : __builtin_ctz(warp.others[0].lanes);
-      warp.fault(kernel.code[at], lane, "deadlock", "nothing can go on: " + describeWaits());
-      return;
-    }
-}
-
-//===----------------------------------------------------------------------===//
-// Launches
-//===----------------------------------------------------------------------===//
-
-std::string Fault::format() const {
-  std::string text = kernel + ": line " + std::to_string(line) + " '" + instruction + "': " + kind + ": " + message;
-  if (kind == "launch")
-    return kernel + ": " + message;
-  text += " (block " + std::to_string(block) + ", thread " + std::to_string(thread);
-  if (count > 1)
-    text += "; seen " + std::to_string(count) + " times";
-  return text + ")";
-}
-
-void Launch::add(Fault fault) {
-  std::lock_guard<std::mutex> lock(mutex);
-  constexpr uint64_t most = 10000;
-  if (++numFaults >= most)
-    isStopped = true;
-  auto [found, isNew] = faults.try_emplace({fault.line, fault.kind}, fault);
-  if (isNew) {
-    if (faults.size() >= settings.maxFaults)
-      isStopped = true;
-    return;
-  }
-  uint64_t count = found->second.count + 1;
-  if (fault.block < found->second.block) // the same report however blocks are spread over cores
-    found->second = std::move(fault);
-  found->second.count = count;
-}
-
-std::vector<Fault> Launch::takeFaults() {
-  std::vector<Fault> result;
-  for (auto &[key, fault] : faults)
-    result.push_back(std::move(fault));
-  return result;
-}
-
-static std::string checkConfig(const Kernel &kernel, const LaunchConfig &config) {
-  uint64_t threads = uint64_t(config.block[0]) * config.block[1] * config.block[2];
-  if (!threads || threads > 1024)
-    return "a block must have 1 to 1024 threads, but has " + std::to_string(threads);
-  uint64_t required = uint64_t(kernel.requiredBlock[0]) * kernel.requiredBlock[1] * kernel.requiredBlock[2];
-  if (required && config.block != kernel.requiredBlock)
-    return "the kernel wants blocks of " + std::to_string(required) + " threads, but got " + std::to_string(threads);
-  uint64_t most = uint64_t(kernel.maxBlock[0]) * kernel.maxBlock[1] * kernel.maxBlock[2];
-  if (most && threads > most)
-    return "the kernel takes blocks of at most " + std::to_string(most) + " threads, but got " +
-           std::to_string(threads);
-  if (config.parameters.size() != kernel.parameterBytes)
-    return "the kernel takes " + std::to_string(kernel.parameterBytes) + " bytes of parameters, but got " +
-           std::to_string(config.parameters.size());
-  if (config.cluster[0] * config.cluster[1] * config.cluster[2] != 1)
-    return "clusters are not supported by the simulator";
-  if (kernel.sharedBytes + int64_t(config.dynamicSharedBytes) > 232448)
-    return "a block has at most 232448 bytes of shared memory, but the launch needs " +
-           std::to_string(kernel.sharedBytes + config.dynamicSharedBytes);
-  return "";
-}
-
-/// Where races are looked for, each allocation needs to know who touched what.
-static void prepareMemory(Launch &launch) {
-  uint64_t total = launch.numBlocks();
-  launch.firstRun = launch.memory.nextRun.load() & ((1u << 26) - 1);
-  bool wraps = launch.firstRun + total >= (1u << 26) - 1;
-  if (wraps) {
-    launch.memory.nextRun = 1;
-    launch.firstRun = 1;
-  }
-  if (!launch.settings.checks)
-    return;
-  for (auto &[address, allocation] : launch.memory.allocations) {
-    if (allocation->writers && !wraps)
-      continue;
-    size_t words = allocation->bytes / 4 + 1;
-    allocation->writers = std::make_unique<std::atomic<uint64_t>[]>(words);
-    allocation->readers = std::make_unique<std::atomic<uint64_t>[]>(words);
-    for (size_t i = 0; i < words; ++i) {
-      allocation->writers[i].store(0, std::memory_order_relaxed);
-      allocation->readers[i].store(0, std::memory_order_relaxed);
-    }
-  }
-}
-
-static void work(Launch &launch, bool tellsProgress) {
-  Block block(launch);
-  auto last = std::chrono::steady_clock::now();
-  while (!launch.isStopped.load(std::memory_order_relaxed)) {
-    uint64_t index = launch.nextBlock.fetch_add(1);
-    if (index >= launch.numBlocks())
-      return;
-    block.execute(index);
-    uint64_t done = launch.doneBlocks.fetch_add(1) + 1;
-    auto now = std::chrono::steady_clock::now();
-    if (tellsProgress && launch.settings.progress && now - last > std::chrono::milliseconds(200)) {
-      launch.settings.progress(launch.kernel.name, done, launch.numBlocks());
-      last = now;
-    }
-  }
-}
-
-std::vector<Fault> mlir::ssa::sim::launch(const Module &module, Memory &memory, const LaunchConfig &config,
-                                          const Settings &settings, Statistics *statistics) {
-  auto found = module.contents().kernels.find(config.kernel);
-  Fault refusal;
-  refusal.kind = "launch";
-  refusal.kernel = config.kernel;
-  if (found == module.contents().kernels.end()) {
-    refusal.message = "there is no kernel of that name";
-    return {refusal};
-  }
-  const Kernel &kernel = *found->second;
-  refusal.message = checkConfig(kernel, config);
-  if (!refusal.message.empty())
-    return {refusal};
-  Launch launch(module, kernel, memory, config, settings);
-  if (!launch.numBlocks())
-    return {};
-  prepareMemory(launch);
-  std::clock_t start = std::clock();
-  uint64_t numThreads = settings.numThreads ? settings.numThreads : std::max(1u, std::thread::hardware_concurrency());
-  numThreads = std::min(numThreads, launch.numBlocks());
-  std::vector<std::thread> threads;
-  for (uint64_t i = 1; i < numThreads; ++i)
-    threads.emplace_back([&] { work(launch, false); });
-  work(launch, true);
-  for (std::thread &thread : threads)
-    thread.join();
-  if (statistics) {
-    statistics->threadInstructions += launch.threadInstructions;
-    statistics->warpInstructions += launch.warpInstructions;
-    statistics->blocks += launch.doneBlocks;
-    statistics->seconds += double(std::clock() - start) / CLOCKS_PER_SEC;
-  }
-  return launch.takeFaults();
 }

@@ -19,26 +19,31 @@ std::string Block::nameShared(uint32_t address) const {
   return "'" + *best + "' + " + std::to_string(address - start);
 }
 
-static std::string describeThread(unsigned thread) { return "thread " + std::to_string(thread); }
+std::string Block::describeMember(unsigned member) const {
+  unsigned perBlock = numWarps * numLanes;
+  std::string text = "thread " + std::to_string(member % perBlock);
+  return cluster.blocks.size() == 1 ? text
+                                    : text + " of block " + std::to_string(member / perBlock) + " of the cluster";
+}
 
 static void reportShared(Block &block, Warp &warp, const Instruction &instruction, unsigned lane, uint32_t address,
                          const SharedCell &cell, bool isWrite) {
   std::string where = block.nameShared(address), what = isWrite ? "writes " : "reads ";
-  std::string other = describeThread(cell.thread);
+  std::string other = block.describeMember(cell.thread);
   if (cell.flags & SharedCell::Pending)
     return warp.fault(instruction, lane, "async",
                       what + where + " while an asynchronous copy of " + other +
                           " is on its way there: nothing waited for it");
   warp.fault(instruction, lane, "race",
              what + where + ", which " + other + (cell.flags & SharedCell::Atomic ? " updated" : " wrote") +
-                 (cell.thread / numLanes == warp.index ? " in the same warp" : "") + " without a barrier in between");
+                 (warp.hasMember(cell.thread) ? " in the same warp" : "") + " without a barrier in between");
 }
 
 /// A write after reads of others: all of them have to be known.
 static void checkReaders(Block &block, Warp &warp, const Instruction &instruction, unsigned lane, uint32_t word) {
-  const uint32_t *clocks = block.readClocks.data() + size_t(word) * block.numWarps;
-  const uint32_t *lanes = block.readLanes.data() + size_t(word) * block.numWarps;
-  for (unsigned w = 0; w < block.numWarps; ++w) {
+  const uint32_t *clocks = block.readClocks.data() + size_t(word) * block.clusterWarps;
+  const uint32_t *lanes = block.readLanes.data() + size_t(word) * block.clusterWarps;
+  for (unsigned w = 0; w < block.clusterWarps; ++w) {
     if (clocks[w] <= warp.knownLeast[w])
       continue;
     for (uint32_t left = lanes[w]; left; left &= left - 1) {
@@ -53,18 +58,21 @@ static void checkReaders(Block &block, Warp &warp, const Instruction &instructio
                        " reads it: nothing waited for it");
       else
         warp.fault(instruction, lane, "race",
-                   "writes " + where + ", which " + describeThread(reader) + " read" +
-                       (w == warp.index ? " in the same warp" : "") + " without a barrier in between");
+                   "writes " + where + ", which " + block.describeMember(reader) + " read" +
+                       (w == warp.number ? " in the same warp" : "") + " without a barrier in between");
       return;
     }
   }
-  for (unsigned w = 0; w < block.numPipes; ++w) {
-    uint32_t when = block.pipeReads[size_t(word) * block.numPipes + w];
-    if (!when || warp.knowsAs(lane, block.numThreads + w, when))
+  for (unsigned pipe = 0; pipe < block.numPipes; ++pipe) {
+    uint32_t when = block.pipeReads[size_t(word) * block.numPipes + pipe];
+    if (!when || warp.knowsAs(lane, block.numMembers() + pipe, when))
       continue;
+    bool isTensor = Unit(pipe % numUnits) == Unit::Tensor;
     warp.fault(instruction, lane, "async",
-               "writes " + block.nameShared(sharedBase + 4 * word) + ", which a tcgen05.mma or cp of warp " +
-                   std::to_string(w) + " reads: nothing waited for its tcgen05.commit");
+               "writes " + block.nameShared(sharedBase + 4 * word) + ", which " +
+                   (isTensor ? "a tcgen05.mma or cp" : "a bulk copy") + " of warp " +
+                   std::to_string(pipe / numUnits % block.numWarps) + " reads: nothing waited for " +
+                   (isTensor ? "its tcgen05.commit" : "that (cp.async.bulk.wait_group.read)"));
     return;
   }
 }
@@ -75,7 +83,7 @@ uint32_t Block::noteShared(Warp &warp, const Instruction &instruction, unsigned 
   if (!checks)
     return 0;
   uint32_t missing = 0;
-  unsigned thread = warp.threadOf(lane);
+  unsigned thread = warp.memberOf(lane);
   for (uint32_t at = address; at < address + bytes;) {
     uint32_t word = (at - sharedBase) / 4, first = at & 3, count = std::min(4 - first, address + bytes - at);
     uint16_t touched = uint16_t(((1u << count) - 1) << first);
@@ -97,7 +105,7 @@ uint32_t Block::noteShared(Warp &warp, const Instruction &instruction, unsigned 
                                (cell.clock != UINT32_MAX && warp.knows(lane, cell.thread, cell.clock));
     if (!isOrdered)
       reportShared(*this, warp, instruction, lane, here, cell, isWrite);
-    size_t slot = size_t(word) * numWarps + warp.index;
+    size_t slot = size_t(word) * clusterWarps + warp.number;
     if (!isWrite || isAtomic) {
       missing |= uint32_t(uint16_t(~cell.flags) & touched) >> first << (here - address);
       if (readClocks[slot] != warp.clock && readClocks[slot] != UINT32_MAX) {
@@ -125,14 +133,20 @@ uint32_t Block::noteShared(Warp &warp, const Instruction &instruction, unsigned 
 // Global memory
 //===----------------------------------------------------------------------===//
 
+/// The thread of a stamp within the cluster.
+static unsigned memberOf(const Block &block, const GlobalStamp &stamp) {
+  return (stamp.run - block.cluster.firstRun) * block.numWarps * numLanes + stamp.thread;
+}
+
 static void reportGlobal(Block &block, Warp &warp, const Instruction &instruction, unsigned lane,
                          const Allocation &allocation, uint64_t offset, const GlobalStamp &stamp, bool isWrite,
                          bool wasWrite) {
-  std::string who = stamp.run == block.run ? describeThread(stamp.thread) : "another block";
+  bool isNear = stamp.run - block.cluster.firstRun < block.cluster.blocks.size();
+  std::string who = isNear ? block.describeMember(memberOf(block, stamp)) : "another block";
   warp.fault(instruction, lane, "race",
              std::string(isWrite ? "writes" : "reads") + " byte " + std::to_string(offset) + " of " + allocation.name +
                  ", which " + who + (wasWrite ? " wrote" : " read") + " in this launch" +
-                 (stamp.run == block.run ? " without a barrier in between" : ""));
+                 (isNear ? " without a barrier in between" : ""));
 }
 
 uint32_t Block::noteGlobal(Warp &warp, const Instruction &instruction, unsigned lane, Allocation &allocation,
@@ -153,9 +167,10 @@ uint32_t Block::noteGlobal(Warp &warp, const Instruction &instruction, unsigned 
     auto conflicts = [&](const GlobalStamp &stamp) {
       if (stamp.run < launch.firstRun || !(stamp.bytes & touched) || (stamp.isAtomic && isAtomic))
         return false;
-      if (stamp.run != run)
-        return true;
-      return stamp.thread != thread && !warp.knows(lane, stamp.thread, stamp.clock);
+      if (stamp.run - cluster.firstRun < cluster.blocks.size())
+        return !warp.knows(lane, memberOf(*this, stamp), stamp.clock);
+      uint32_t number = uint32_t(stamp.run - launch.firstRun) % uint32_t(cluster.blocks.size());
+      return !warp.knowsCluster(lane, stamp.run - number, number * numWarps * numLanes + stamp.thread, stamp.clock);
     };
     GlobalStamp mine{run, thread, warp.clock, touched, isAtomic, false};
     GlobalStamp writer = GlobalStamp::unpack(allocation.writers[word].load(std::memory_order_relaxed));
@@ -163,7 +178,10 @@ uint32_t Block::noteGlobal(Warp &warp, const Instruction &instruction, unsigned 
       reportGlobal(*this, warp, instruction, lane, allocation, at, writer, isWrite, true);
     if (isWrite) {
       GlobalStamp reader = GlobalStamp::unpack(allocation.readers[word].load(std::memory_order_relaxed));
-      if (conflicts(reader) || (reader.isShared && reader.run >= launch.firstRun && reader.bytes & touched))
+      // Of several blocks that read it, only the last one is known: flags may have ordered the others too.
+      bool isShared = reader.isShared && reader.run >= launch.firstRun && reader.bytes & touched &&
+                      !(isAtomic && reader.isAtomic) && !warp.knowsOthers(lane);
+      if (conflicts(reader) || isShared)
         reportGlobal(*this, warp, instruction, lane, allocation, at, reader, true, false);
       if (writer.run == run && writer.thread == thread)
         mine.bytes |= writer.bytes;

@@ -22,16 +22,8 @@ void SharedMatrix::read(const Block &block, unsigned first, unsigned count, floa
   });
 }
 
-namespace {
-struct Problem {
-  const char *kind = "race";
-  std::string what;
-};
-} // namespace
-
-/// What keeps the asynchronous proxy from reading a word; nothing said if nothing does.
-static Problem problemOf(const SharedCell &cell, const Warp &warp, unsigned lane) {
-  std::string thread = "thread " + std::to_string(cell.thread);
+ReadProblem mlir::ssa::sim::problemOf(const SharedCell &cell, const Warp &warp, unsigned lane) {
+  std::string thread = warp.block->describeMember(cell.thread);
   if (cell.flags & SharedCell::Pending)
     return {"async", "an asynchronous copy of " + thread + " is on its way there: nothing waited for it"};
   if ((cell.flags & SharedCell::Defined) != SharedCell::Defined)
@@ -43,7 +35,7 @@ static Problem problemOf(const SharedCell &cell, const Warp &warp, unsigned lane
   }
   if (!cell.clock || warp.hasFenced(lane, cell.thread, cell.clock))
     return {};
-  bool isKnown = warp.knowsAs(lane, cell.thread, cell.clock) || cell.thread / numLanes == warp.index;
+  bool isKnown = warp.knowsAs(lane, cell.thread, cell.clock) || warp.hasMember(cell.thread);
   return {isKnown ? "proxy" : "race",
           thread + " wrote that without " + (isKnown ? "a fence.proxy.async before this" : "a barrier in between")};
 }
@@ -65,7 +57,7 @@ void SharedMatrix::check(const Block &block, Warp &warp, const Instruction &inst
     if (!block.checks)
       return;
     for (uint32_t word = (address - sharedBase) / 4, end = word + 4; word < end && !isTold; ++word) {
-      Problem problem = problemOf(block.cells[word], warp, lane);
+      ReadProblem problem = problemOf(block.cells[word], warp, lane);
       if (problem.what.empty())
         continue;
       warp.fault(instruction, teller, problem.kind,

@@ -76,6 +76,13 @@ struct SharedMatrix {
              unsigned count, const char *name) const;
 };
 
+/// Why the asynchronous proxy may not read a word of shared memory, for a lane of a warp; no `what` if it may.
+struct ReadProblem {
+  const char *kind = "race";
+  std::string what;
+};
+ReadProblem problemOf(const SharedCell &cell, const Warp &warp, unsigned lane);
+
 } // namespace mlir::ssa::sim
 
 #endif // SSA_LIB_SIMULATOR_SHAREDMATRIX_H

@@ -5,6 +5,7 @@
 #ifndef SSA_LIB_SIMULATOR_TENSORMAP_H
 #define SSA_LIB_SIMULATOR_TENSORMAP_H
 
+#include <algorithm>
 #include <cstdint>
 
 namespace mlir::ssa::sim {
@@ -29,6 +30,29 @@ struct TensorMap {
   }
 };
 static_assert(sizeof(TensorMap) <= 128);
+
+/// Rows of the innermost dimension of a box: calls the function with the number of each row that is in the tensor, the
+/// address of its first byte that is, where that is in the row, and how many bytes. `rows` are what a gather names in
+/// place of the second dimension, null for a box.
+template <class F>
+void forEachRow(const TensorMap &map, const int32_t *start, const int32_t *rows, F function) {
+  uint32_t numRows = rows ? 4 : map.boxBytes() / (uint32_t(map.box[0]) * map.elementBytes);
+  int64_t first = std::max<int64_t>(start[0], 0), end = std::min<int64_t>(int64_t(start[0]) + map.box[0], map.sizes[0]);
+  for (uint32_t row = 0; row < numRows; ++row) {
+    uint64_t address = map.address;
+    bool isInside = first < end;
+    uint32_t rest = row;
+    for (unsigned d = 1; d < map.rank; ++d) {
+      int64_t index = rows ? rows[row] : int64_t(start[d]) + rest % map.box[d];
+      rest /= map.box[d];
+      isInside &= index >= 0 && index < int64_t(map.sizes[d]);
+      address += uint64_t(index) * map.strides[d - 1];
+    }
+    if (isInside)
+      function(row, address + uint64_t(first) * map.elementBytes, uint32_t(first - start[0]) * map.elementBytes,
+               uint32_t(end - first) * map.elementBytes);
+  }
+}
 
 } // namespace mlir::ssa::sim
 

@@ -35,7 +35,10 @@ int TensorMemory::findFree(unsigned count, bool fromEnd) const {
 
 std::string Block::describeAgent(unsigned agent) const {
   static const char *kinds[] = {"tcgen05.ld", "tcgen05.st", "tcgen05.mma or cp"};
-  return std::string("a ") + kinds[agent % 3] + " of warp " + std::to_string(agent / 3);
+  std::string text = std::string("a ") + kinds[agent % 3] + " of warp " + std::to_string(agent / 3 % numWarps);
+  if (cluster.blocks.size() > 1)
+    text += " of block " + std::to_string(agent / 3 / numWarps) + " of the cluster";
+  return text;
 }
 
 /// Why an access of an agent is not ordered before what this warp does.
@@ -46,7 +49,7 @@ static std::string whyUnordered(const Warp &warp, unsigned lane, unsigned agent,
     return "a tcgen05.fence::after_thread_sync is missing here";
   if (TensorAgent(agent % 3) == TensorAgent::Pipe)
     return "nothing waited for its tcgen05.commit";
-  const Warp &other = warp.block->warps[agent / 3];
+  const Warp &other = warp.block->cluster.warp(agent / 3);
   const char *wait = TensorAgent(agent % 3) == TensorAgent::Load ? "tcgen05.wait::ld" : "tcgen05.wait::st";
   if (other.tensorKnown[agent] < when)
     return std::string("a ") + wait + " is missing after it";
@@ -164,7 +167,8 @@ static void allocate(Warp &warp, const Instruction &instruction) {
   TensorMemory &memory = block.tensor;
   if (memory.isRelinquished)
     warp.fault(instruction, lane, "tcgen05", "allocates after tcgen05.relinquish_alloc_permit");
-  int column = memory.findFree(count, block.index % 2);
+  // Both blocks of a pair get the same columns.
+  int column = memory.findFree(count, block.cluster.blocks[0]->index % 2);
   if (column < 0)
     return warp.fault(instruction, lane, "tcgen05",
                       "there are no " + std::to_string(count) + " columns of tensor memory left: this would wait " +
@@ -453,8 +457,8 @@ static bool decodeTensor(Decoder &decoder) {
     return decoder.expectNoParts() && decoder.expectOperands(0, 0);
   }
   int group = decoder.takeOneOf({"cta_group::1", "cta_group::2"});
-  if (group == 1)
-    return decoder.fail("pairs of blocks (cta_group::2) are not supported by the simulator yet");
+  if (!decoder.takeGroup(group + 1))
+    return false;
   if (operation == "relinquish_alloc_permit") {
     instruction.run = relinquish;
     return group >= 0 && decoder.expectNoParts() && decoder.expectOperands(0, 0);

@@ -25,6 +25,12 @@ struct Form {
 };
 static_assert(sizeof(Form) == sizeof(uint32_t));
 
+/// The blocks that take part: one, or the two of a pair. Each has its part of A and B, and of D.
+struct Group {
+  std::array<Block *, 2> blocks;
+  unsigned size;
+};
+
 /// A product: what the instruction and its descriptors say together.
 struct Product {
   unsigned m, n, k;
@@ -33,20 +39,40 @@ struct Product {
   bool hasTensorA;
   unsigned scale;
   uint32_t d, tensorA;
+  Group group;
   SharedMatrix a, b;
+
+  unsigned rowsOfA() const { return m / group.size; } // in each block
+  unsigned rowsOfB() const { return n / group.size; }
   std::array<uint32_t, 8> disabled = {};
 };
 
-/// 16 rows of A that give 16 lanes of D.
+/// 16 rows of A that give 16 lanes of D, for some of the columns of B. `block` is that of a pair.
 struct Stripe {
-  unsigned row, lane;
+  unsigned block, row, lane, firstN, numN;
 };
+
 } // namespace
 
 static Form formOf(const Instruction &instruction) {
   Form form;
   std::memcpy(&form, &instruction.extra, sizeof(form));
   return form;
+}
+
+/// The blocks that an instruction of a group works on; none after a fault.
+static Group groupOf(Warp &warp, const Instruction &instruction, unsigned lane, unsigned size) {
+  Block &block = *warp.block;
+  if (size == 1)
+    return {{&block, nullptr}, 1};
+  auto &blocks = block.cluster.blocks;
+  if (blocks.size() % 2) {
+    warp.fault(instruction, lane, "tcgen05",
+               "cta_group::2 takes clusters of an even number of blocks, but this has " +
+                   std::to_string(blocks.size()));
+    return {{}, 0};
+  }
+  return {{blocks[block.rank & ~1u].get(), blocks[block.rank | 1u].get()}, 2};
 }
 
 //===----------------------------------------------------------------------===//
@@ -116,6 +142,9 @@ static std::string readInstructionDescriptor(uint32_t bits, const Form &form, Pr
 /// Reads the operands of a product: those of the lane. False after a fault.
 static bool readProduct(Warp &warp, const Instruction &instruction, unsigned lane, Product &product) {
   Form form = formOf(instruction);
+  product.group = groupOf(warp, instruction, lane, form.group);
+  if (!product.group.size)
+    return false;
   auto complain = [&](const std::string &what, const std::string &problem) {
     if (!problem.empty())
       warp.fault(instruction, lane, "tcgen05", "the descriptor of " + what + " is wrong: " + problem);
@@ -146,6 +175,8 @@ static bool readProduct(Warp &warp, const Instruction &instruction, unsigned lan
   product.b.isTransposed = product.isTransposedB;
   if (product.hasTensorA && product.isTransposedA)
     return complain("the instruction", "A in tensor memory cannot be transposed");
+  if (product.hasTensorA && form.group == 2 && product.m == 128)
+    return complain("the instruction", "A in tensor memory of a pair must have 256 rows here");
   const int32_t *masks = warp.kernel->lists.data() + instruction.list;
   for (unsigned i = 0; i < instruction.listLength; ++i)
     product.disabled[i] = warp.source<uint32_t>(masks[i])[lane];
@@ -156,17 +187,26 @@ static bool readProduct(Warp &warp, const Instruction &instruction, unsigned lan
 // mma
 //===----------------------------------------------------------------------===//
 
-/// Where the rows of a product go: 128 rows fill all lanes, 64 rows half of the lanes of each warp.
+/// Where the rows of a product go. 128 rows of a block fill all lanes. 64 rows of a single block fill half of the lanes
+/// of each warp; of a pair, they fill half of all lanes with half of the columns, and the other half of the lanes with
+/// the other columns.
 static std::vector<Stripe> stripesOf(const Product &product) {
   std::vector<Stripe> stripes;
-  for (unsigned row = 0; row < product.m; row += 16)
-    stripes.push_back({row, product.m == 64 ? 2 * row + (product.d >> 16) : row});
+  unsigned rows = product.rowsOfA(), n = product.n;
+  for (unsigned block = 0; block < product.group.size; ++block)
+    for (unsigned row = 0; row < rows; row += 16) {
+      if (rows == 64 && product.group.size == 2) {
+        stripes.push_back({block, row, row, 0, n / 2});
+        stripes.push_back({block, row, row + 64, n / 2, n / 2});
+      } else
+        stripes.push_back({block, row, rows == 64 ? 2 * row + (product.d >> 16) : row, 0, n});
+    }
   return stripes;
 }
 
 /// Lanes of 16 that a product leaves alone.
-static uint16_t disabledOf(const Product &product, unsigned lane) {
-  return uint16_t(product.disabled[lane / 32] >> lane % 32);
+static uint16_t disabledOf(const Product &product, const Stripe &stripe) {
+  return uint16_t(product.disabled[stripe.block * 4 + stripe.lane / 32] >> stripe.lane % 32);
 }
 
 static float readCell(uint32_t word, bool isHalf) { return isHalf ? fromF16(uint16_t(word)) : bits<float>(word); }
@@ -182,18 +222,20 @@ static void readTensorA(TensorMemory &memory, const Product &product, unsigned l
     }
 }
 
-static void compute(Block &block, const Product &product) {
+static void compute(const Product &product) {
   unsigned n = product.n, k = product.k;
   static thread_local std::vector<float> a, b, d;
   a.resize(16 * k);
   b.resize(size_t(k) * n);
   d.resize(size_t(16) * n);
-  product.b.read(block, 0, n, b.data(), 1, n);
+  for (unsigned i = 0; i < product.group.size; ++i)
+    product.b.read(*product.group.blocks[i], 0, product.rowsOfB(), b.data() + i * product.rowsOfB(), 1, n);
   if (product.negatesB)
     for (float &value : b)
       value = -value;
   float factor = std::ldexp(1.0f, -int(product.scale));
-  for (Stripe stripe : stripesOf(product)) {
+  for (const Stripe &stripe : stripesOf(product)) {
+    Block &block = *product.group.blocks[stripe.block];
     if (product.hasTensorA)
       readTensorA(block.tensor, product, stripe.lane, a.data());
     else
@@ -203,14 +245,14 @@ static void compute(Block &block, const Product &product) {
         value = -value;
     uint32_t *cells = &block.tensor.word(stripe.lane, product.d & 0xffff);
     for (unsigned row = 0; row < 16; ++row)
-      for (unsigned column = 0; column < n; ++column)
-        d[row * n + column] =
+      for (unsigned column = 0; column < stripe.numN; ++column)
+        d[row * n + stripe.firstN + column] =
             product.accumulates ? readCell(cells[row * TensorMemory::numColumns + column], product.isHalf) * factor : 0;
     multiply(d.data(), a.data(), b.data(), n, k);
-    uint16_t disabled = disabledOf(product, stripe.lane);
+    uint16_t disabled = disabledOf(product, stripe);
     for (unsigned row = 0; row < 16; ++row)
-      for (unsigned column = 0; column < n && !(disabled >> row & 1); ++column) {
-        float value = d[row * n + column];
+      for (unsigned column = 0; column < stripe.numN && !(disabled >> row & 1); ++column) {
+        float value = d[row * n + stripe.firstN + column];
         cells[row * TensorMemory::numColumns + column] =
             product.isHalf ? toF16(value) : bits<uint32_t>(canonical(value));
       }
@@ -218,17 +260,12 @@ static void compute(Block &block, const Product &product) {
 }
 
 /// Marks a matrix as read by the pipe of a warp.
-static void markReading(Warp &warp, const SharedMatrix &matrix, unsigned count) {
-  Block &block = *warp.block;
-  if (block.checks)
-    matrix.forEachWord(block, 0, count, [&](uint32_t word) {
-      block.pipeReads[size_t(word) * block.numPipes + warp.index] = warp.tensorClocks[unsigned(TensorAgent::Pipe)];
-    });
+static void markReading(Warp &warp, Block &block, const SharedMatrix &matrix, unsigned count) {
+  matrix.forEachWord(block, 0, count, [&](uint32_t word) { block.noteUnit(warp, Unit::Tensor, word); });
 }
 
 /// Checks and records what a product touches; false if it cannot be done at all.
 static bool noteProduct(Warp &warp, const Instruction &instruction, unsigned lane, const Product &product) {
-  Block &block = *warp.block;
   unsigned first = product.d >> 16;
   if (first && (product.m != 64 || first != 16)) {
     warp.fault(instruction, lane, "tcgen05",
@@ -241,9 +278,10 @@ static bool noteProduct(Warp &warp, const Instruction &instruction, unsigned lan
     return false;
   }
   unsigned columnsA = product.k * bitsOf(product.typeA) / 32;
-  for (Stripe stripe : stripesOf(product)) {
+  for (const Stripe &stripe : stripesOf(product)) {
+    Block &block = *product.group.blocks[stripe.block];
     TensorRange a = {stripe.lane, 16, product.tensorA & 0xffff, columnsA},
-                d = {stripe.lane, 16, product.d & 0xffff, product.n};
+                d = {stripe.lane, 16, product.d & 0xffff, stripe.numN};
     if ((product.hasTensorA && !warp.checkTensorRange(instruction, lane, block, a)) ||
         !warp.checkTensorRange(instruction, lane, block, d))
       return false;
@@ -255,7 +293,7 @@ static bool noteProduct(Warp &warp, const Instruction &instruction, unsigned lan
     };
     if (product.hasTensorA)
       expectDefined(warp.noteTensor(instruction, lane, block, a, TensorAgent::Pipe, false), "A");
-    d.lanes = uint16_t(~disabledOf(product, stripe.lane));
+    d.lanes = uint16_t(~disabledOf(product, stripe));
     uint16_t missing = 0;
     if (product.accumulates)
       missing = warp.noteTensor(instruction, lane, block, d, TensorAgent::Pipe, false);
@@ -275,13 +313,16 @@ static void multiplyTensor(Warp &warp, const Instruction &instruction) {
     Product product;
     if (!readProduct(warp, instruction, lane, product) || !noteProduct(warp, instruction, lane, product))
       return;
-    product.b.check(block, warp, instruction, lane, 0, product.n, "B");
-    markReading(warp, product.b, product.n);
-    if (!product.hasTensorA) {
-      product.a.check(block, warp, instruction, lane, 0, product.m, "A");
-      markReading(warp, product.a, product.m);
+    for (unsigned i = 0; i < product.group.size; ++i) {
+      Block &owner = *product.group.blocks[i];
+      product.b.check(owner, warp, instruction, lane, 0, product.rowsOfB(), "B");
+      markReading(warp, owner, product.b, product.rowsOfB());
+      if (product.hasTensorA)
+        continue;
+      product.a.check(owner, warp, instruction, lane, 0, product.rowsOfA(), "A");
+      markReading(warp, owner, product.a, product.rowsOfA());
     }
-    block.tensorWork.push_back({&instruction, [&block, product] { compute(block, product); }});
+    block.tensorWork.push_back({&instruction, [product] { compute(product); }});
   });
 }
 
@@ -304,9 +345,35 @@ constexpr CopyShape copyShapes[] = {{"128x256b", "", 128, 256, {0, 1, 2, 3}},
                                     {"32x128b", "warpx4", 32, 128, {0, 0, 0, 0}}};
 } // namespace
 
-/// Operands: -, to, descriptor.
+/// Checks a copy into one block and puts it on its way.
+static void startCopy(Warp &warp, const Instruction &instruction, unsigned lane, Block &block, const CopyShape &shape,
+                      const SharedMatrix &from, uint32_t to) {
+  unsigned perTarget = std::min(shape.lanes, 32u);
+  for (unsigned target = 0; target < 4; ++target)
+    for (unsigned first = 0; first < perTarget; first += 16) {
+      TensorRange range = {target * 32 + first, 16, to & 0xffff, from.k};
+      range.lanes = perTarget < 16 ? uint16_t((1u << perTarget) - 1) : 0xffff;
+      if (!warp.checkTensorRange(instruction, lane, block, range))
+        return;
+      warp.noteTensor(instruction, lane, block, range, TensorAgent::Pipe, true);
+    }
+  from.check(block, warp, instruction, lane, 0, shape.lanes, "the source");
+  markReading(warp, block, from, shape.lanes);
+  auto copy = [&block, &shape, from, to, perTarget] {
+    for (unsigned target = 0; target < 4; ++target)
+      for (unsigned row = 0; row < perTarget; ++row)
+        for (unsigned column = 0; column < from.k; ++column) {
+          uint32_t address = from.locate(unsigned(shape.targets[target]) * 32 + row, column);
+          if (address >= sharedBase && address + 4 <= block.sharedEnd())
+            std::memcpy(&block.tensor.word(target * 32 + row, (to & 0xffff) + column),
+                        block.shared.data() + (address - sharedBase), 4);
+        }
+  };
+  warp.block->tensorWork.push_back({&instruction, copy});
+}
+
+/// Operands: -, to, descriptor. Flag 1: in both blocks of a pair.
 static void copyToTensor(Warp &warp, const Instruction &instruction) {
-  Block &block = *warp.block;
   const CopyShape &shape = copyShapes[instruction.extra];
   forEachLane(warp.active, [&](unsigned lane) {
     uint32_t to = warp.source<uint32_t>(instruction.operands[1])[lane] + uint32_t(instruction.immediate);
@@ -317,30 +384,11 @@ static void copyToTensor(Warp &warp, const Instruction &instruction) {
                         "the descriptor of the source (" + hex(bits) + ") is wrong: " + problem);
     from.type = Element::TF32;
     from.k = shape.bits / 32;
-    unsigned perTarget = std::min(shape.lanes, 32u);
     if (to >> 16)
       return warp.fault(instruction, lane, "tcgen05", "the destination must start in lane 0 of tensor memory");
-    for (unsigned target = 0; target < 4; ++target)
-      for (unsigned first = 0; first < perTarget; first += 16) {
-        TensorRange range = {target * 32 + first, 16, to & 0xffff, from.k};
-        range.lanes = perTarget < 16 ? uint16_t((1u << perTarget) - 1) : 0xffff;
-        if (!warp.checkTensorRange(instruction, lane, block, range))
-          return;
-        warp.noteTensor(instruction, lane, block, range, TensorAgent::Pipe, true);
-      }
-    from.check(block, warp, instruction, lane, 0, shape.lanes, "the source");
-    markReading(warp, from, shape.lanes);
-    block.tensorWork.push_back({&instruction, [&block, &shape, from, to, perTarget] {
-                                  for (unsigned target = 0; target < 4; ++target)
-                                    for (unsigned row = 0; row < perTarget; ++row)
-                                      for (unsigned column = 0; column < from.k; ++column) {
-                                        uint32_t address =
-                                            from.locate(unsigned(shape.targets[target]) * 32 + row, column);
-                                        if (address >= sharedBase && address + 4 <= block.sharedEnd())
-                                          std::memcpy(&block.tensor.word(target * 32 + row, (to & 0xffff) + column),
-                                                      block.shared.data() + (address - sharedBase), 4);
-                                      }
-                                }});
+    Group group = groupOf(warp, instruction, lane, instruction.flags & 1 ? 2 : 1);
+    for (unsigned i = 0; i < group.size; ++i)
+      startCopy(warp, instruction, lane, *group.blocks[i], shape, from, to);
   });
 }
 
@@ -348,36 +396,50 @@ static void copyToTensor(Warp &warp, const Instruction &instruction) {
 // commit
 //===----------------------------------------------------------------------===//
 
-/// Operands: -, mbarrier. It arrives when all that this warp put into the pipe before is done.
+/// Whoever waits for a commit knows of the work before it, and of what that was ordered after.
+static Clocks clocksOfCommit(Warp &warp, unsigned lane) {
+  Clocks clocks = warp.clocks;
+  if (warp.laneClocks[lane])
+    clocks.join(*warp.laneClocks[lane]);
+  clocks.known[warp.block->numMembers() + warp.pipeOf(Unit::Tensor)] = warp.unitClocks[unsigned(Unit::Tensor)]++;
+  clocks.joinTensor(warp.tensorKnown);
+  clocks.tensor[warp.agentOf(TensorAgent::Pipe)] = warp.tensorClocks[unsigned(TensorAgent::Pipe)]++;
+  return clocks;
+}
+
+/// Operands: -, mbarrier, mask of blocks. It arrives when all that this warp put into the pipe before is done.
 static void commitTensor(Warp &warp, const Instruction &instruction) {
-  Block &block = *warp.block;
+  auto &blocks = warp.block->cluster.blocks;
   forEachLane(warp.active, [&](unsigned lane) {
     uint64_t address = warp.addressOf(instruction, lane, 1);
     uint32_t at = uint32_t(address - sharedWindow < windowBytes ? address - sharedWindow : address);
-    if (!block.mbarriers.count(at))
-      return warp.fault(instruction, lane, "mbarrier",
-                        "there is no mbarrier at " + block.nameShared(at) + ": it was not initialized");
-    // Whoever waits for it knows of the work, and of what that was ordered after.
-    Clocks clocks = warp.clocks;
-    if (warp.laneClocks[lane])
-      clocks.join(*warp.laneClocks[lane]);
-    uint32_t &clock = warp.tensorClocks[unsigned(TensorAgent::Pipe)];
-    clocks.known[block.numThreads + warp.index] = clock;
-    clocks.joinTensor(warp.tensorKnown);
-    clocks.tensor[warp.agentOf(TensorAgent::Pipe)] = clock;
-    ++clock;
-    const Instruction *place = &instruction;
-    Warp *owner = &warp;
-    block.tensorWork.push_back({&instruction,
-                                [&block, at, clocks, place, owner, lane] {
-                                  auto found = block.mbarriers.find(at);
-                                  if (found != block.mbarriers.end() && found->second.pending <= 0)
-                                    return owner->fault(*place, lane, "mbarrier",
-                                                        "one arrival too many at the mbarrier at " +
-                                                            block.nameShared(at));
-                                  block.arriveAt(at, 1, clocks);
-                                },
-                                true});
+    Block *owner = warp.ownerOf(instruction, lane, at);
+    if (!owner)
+      return;
+    uint32_t mask = 1u << owner->rank;
+    if (instruction.operands[2] != noRegister)
+      mask = warp.source<uint16_t>(instruction.operands[2])[lane];
+    if (!mask || mask >> blocks.size())
+      return warp.fault(instruction, lane, "tcgen05",
+                        "the mask " + hex(mask) + " does not name blocks of a cluster of " +
+                            std::to_string(blocks.size()));
+    std::vector<Block *> targets;
+    for (uint32_t left = mask; left; left &= left - 1) {
+      targets.push_back(blocks[unsigned(__builtin_ctz(left))].get());
+      if (!targets.back()->mbarriers.count(at))
+        return warp.fault(instruction, lane, "mbarrier",
+                          "there is no mbarrier at " + targets.back()->nameShared(at) + ": it was not initialized");
+    }
+    auto signal = [targets, at, clocks = clocksOfCommit(warp, lane), place = &instruction, warp = &warp, lane] {
+      for (Block *target : targets) {
+        auto found = target->mbarriers.find(at);
+        if (found != target->mbarriers.end() && found->second.pending <= 0)
+          warp->fault(*place, lane, "mbarrier", "one arrival too many at the mbarrier at " + target->nameShared(at));
+        else
+          target->arriveAt(at, 1, clocks);
+      }
+    };
+    warp.block->tensorWork.push_back({&instruction, signal, true});
   });
 }
 
@@ -469,17 +531,20 @@ bool mlir::ssa::sim::decodeTensorWork(Decoder &decoder, std::string_view operati
   int group = decoder.takeOneOf({"cta_group::1", "cta_group::2"});
   if (group < 0)
     return false;
-  if (group == 1)
-    return decoder.fail("pairs of blocks (cta_group::2) are not supported by the simulator yet");
+  if (!decoder.takeGroup(group + 1))
+    return false;
   if (operation == "shift")
     return decoder.fail("tcgen05.shift is not supported by the simulator");
   if (operation == "mma")
     return decodeProduct(decoder, unsigned(group) + 1);
+  instruction.flags = operation == "cp" && group == 1;
   if (operation == "cp")
     return decodeCopy(decoder);
+  bool isMulticast = decoder.take("multicast::cluster");
   if (!decoder.take("mbarrier::arrive::one") || !decoder.take("b64"))
     return false;
   decoder.take("shared::cluster");
   instruction.run = commitTensor;
-  return decoder.expectNoParts() && decoder.expectOperands(1, 1) && decoder.address(0, Space::Shared, 1);
+  return decoder.expectNoParts() && decoder.expectOperands(1 + isMulticast, 1 + isMulticast) &&
+         (!isMulticast || decoder.source(1, Class::Half, 2)) && decoder.address(0, Space::Shared, 1);
 }

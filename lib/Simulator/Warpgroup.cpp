@@ -53,7 +53,7 @@ static void markReading(Warp &warp, const SharedMatrix &matrix, unsigned first, 
   if (!block.checks)
     return;
   matrix.forEachWord(block, first, count, [&](uint32_t word) {
-    size_t slot = size_t(word) * block.numWarps + warp.index;
+    size_t slot = size_t(word) * block.clusterWarps + warp.number;
     block.readClocks[slot] = clock;
     block.readLanes[slot] = ~0u;
   });

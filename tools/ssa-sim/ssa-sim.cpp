@@ -16,11 +16,12 @@ using namespace mlir::ssa::sim;
 
 static const char helpText[] = R"(ssa-sim: run a kernel of a PTX module on the CPU, and check what it does
 
-usage: ssa-sim FILE.ptx [--kernel=NAME] [--grid=X[,Y[,Z]]] [--block=X[,Y[,Z]]] [--shared=BYTES] [--arg=ARGUMENT].. [--print=NAME]..
+usage: ssa-sim FILE.ptx [--kernel=NAME] [--grid=X[,Y[,Z]]] [--block=X[,Y[,Z]]] [--cluster=X[,Y[,Z]]] [--shared=BYTES] [--arg=ARGUMENT].. [--print=NAME]..
 
   FILE.ptx          the module; '-' is standard input
   --kernel=NAME     the kernel; the only one if left out
   --grid, --block   blocks, and threads of a block; 1 if left out. A block size that the kernel requires is taken from it
+  --cluster         blocks of a cluster; 1 if left out. A size that the kernel requires is taken from it
   --shared=BYTES    dynamic shared memory
   --arg=ARGUMENT    one for each parameter of the kernel, in order:
                       i32=5  i64=-1  f32=0.5           a number
@@ -88,6 +89,8 @@ std::string CommandLine::parse(int argc, char **argv) {
       isGood = parseTriple(value, config.grid);
     else if (name == "block")
       isGood = hasBlock = parseTriple(value, config.block);
+    else if (name == "cluster")
+      isGood = parseTriple(value, config.cluster);
     else if (name == "shared")
       config.dynamicSharedBytes = uint32_t(std::strtoul(value.c_str(), nullptr, 10));
     else if (name == "arg")
