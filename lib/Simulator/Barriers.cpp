@@ -383,7 +383,9 @@ std::string Block::describeWaits() const {
                   " arrivals and " + std::to_string(found->second.bytes) + " bytes missing in phase " +
                   std::to_string(found->second.phase);
         add("for the mbarrier at " + nameShared(split.barrier) + line + ", " + state, warp.index);
-      } else if (split.state == Split::Cluster)
+      } else if (split.state == Split::Registers)
+        add("for " + std::to_string(split.phase) + " registers" + line + ", which the others do not leave", warp.index);
+      else if (split.state == Split::Cluster)
         add("for the barrier of the cluster" + line + ", where " + std::to_string(cluster.arrived) + " threads are",
             warp.index);
       else

@@ -65,6 +65,7 @@ Cluster::State Cluster::resume() {
     if (isDone) {
       for (auto &block : blocks) {
         block->checkTensorAtEnd();
+        block->checkRegistersAtEnd();
         for (Warp &warp : block->warps)
           warp.finishAllStores();
       }

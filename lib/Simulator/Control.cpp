@@ -58,9 +58,56 @@ static bool decodeSleep(Decoder &decoder) {
   return decoder.take("u32") && decoder.expectNoParts();
 }
 
-/// setmaxnreg: what a warp may use from now on. All warps of a warpgroup have to execute the same.
+//===----------------------------------------------------------------------===//
+// setmaxnreg
+//===----------------------------------------------------------------------===//
+
+constexpr uint32_t registersOfChip = 65536;
+
+uint32_t Kernel::registersAtStart(unsigned numThreads) const {
+  uint32_t share = registersOfChip / (numThreads * std::max(minBlocks, 1u)) / 8 * 8;
+  return maxRegisters ? maxRegisters : std::min(share, 255u);
+}
+
+bool Block::hasRegistersFor(const Warp &warp, uint32_t count) const {
+  uint32_t pool = kernel.registersAtStart(numThreads) * numWarps, used = count;
+  for (const Warp &other : warps)
+    used += &other == &warp ? 0 : other.registerLimit;
+  return used <= pool;
+}
+
+/// What a warp may use from now on. More is waited for until others have given it back. Flag 1: less.
 static void limitRegisters(Warp &warp, const Instruction &instruction) {
-  warp.registerLimit = uint32_t(instruction.immediate);
+  uint32_t count = uint32_t(instruction.immediate);
+  bool isLess = instruction.flags & 1;
+  if (isLess ? count > warp.registerLimit : count < warp.registerLimit)
+    warp.fault(instruction, 0, "registers",
+               std::string(isLess ? "decreases" : "increases") + " the registers of a thread to " +
+                   std::to_string(count) + ", but they are " + std::to_string(warp.registerLimit));
+  if (!isLess && !warp.block->hasRegistersFor(warp, count)) {
+    warp.waitFor = Split::Registers;
+    warp.waitPhase = count;
+    return;
+  }
+  warp.registerLimit = count;
+  warp.registerLimits.push_back(count);
+  ++warp.block->events;
+}
+
+/// All warps of a warpgroup have to execute the same.
+void Block::checkRegistersAtEnd() {
+  for (Warp &warp : warps) {
+    Warp &first = warps[warp.index / 4 * 4];
+    if (warp.registerLimits == first.registerLimits)
+      continue;
+    for (const Instruction &instruction : kernel.code)
+      if (instruction.run == limitRegisters) {
+        warp.fault(instruction, 0, "registers",
+                   "warp " + std::to_string(warp.index) +
+                       " does not execute the same setmaxnreg as the other warps of its warpgroup");
+        return;
+      }
+  }
 }
 
 static bool decodeRegisterLimit(Decoder &decoder) {
@@ -73,6 +120,7 @@ static bool decodeRegisterLimit(Decoder &decoder) {
   if (count < 24 || count > 256 || count % 8)
     return decoder.fail("the number of registers must be a multiple of 8 from 24 to 256");
   decoder.instruction.run = limitRegisters;
+  decoder.instruction.flags = unsigned(direction);
   decoder.instruction.isCollective = true;
   decoder.instruction.immediate = count;
   return true;

@@ -250,7 +250,7 @@ struct BulkStore {
 /// Lanes that stand at the same instruction.
 struct Split {
   uint32_t pc = 0, lanes = 0;
-  enum State : uint8_t { Ready, Collective, Mbarrier, Cluster } state = Ready;
+  enum State : uint8_t { Ready, Collective, Mbarrier, Cluster, Registers } state = Ready;
   // Of waits.
   uint32_t barrier = 0;
   uint64_t phase = 0;
@@ -326,7 +326,9 @@ public:
   enum InFlight : uint8_t { Nothing, Factor, Accumulator, Loaded };
   std::vector<uint8_t> inFlight;
   uint64_t fenceAt = 0, executed = 0;
+  /// Registers of a thread, and what setmaxnreg made of them.
   uint32_t registerLimit = 0;
+  std::vector<uint32_t> registerLimits;
 
   // Tensor memory.
   std::vector<uint32_t> tensorKnown; // by agent
@@ -511,6 +513,9 @@ public:
   std::string describeMember(unsigned member) const;
 
   // Barriers.cpp.
+  /// Whether threads of a warp may have that many registers, with what the others have now.
+  bool hasRegistersFor(const Warp &warp, uint32_t count) const;
+  void checkRegistersAtEnd();
   void completeBarrier(NamedBarrier &barrier);
   void checkBarriersAfterExit();
   void completePhase(Mbarrier &barrier);

@@ -292,10 +292,13 @@ bool Parser::tuning(Kernel &kernel) {
       kernel.maxBlock = numbers;
     else if (word == ".reqnctapercluster")
       kernel.requiredCluster = numbers;
+    else if (word == ".maxnreg")
+      kernel.maxRegisters = numbers[0];
+    else if (word == ".minnctapersm")
+      kernel.minBlocks = numbers[0];
     else if (word == ".pragma")
       skipStatement();
-    else if (word != ".minnctapersm" && word != ".maxnreg" && word != ".maxclusterrank" && word != ".explicitcluster" &&
-             word != ".noreturn")
+    else if (word != ".maxclusterrank" && word != ".explicitcluster" && word != ".noreturn")
       return fail("'" + std::string(word) + "' is not known to the simulator");
   }
   return true;

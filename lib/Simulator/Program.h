@@ -148,6 +148,10 @@ struct Kernel {
   std::map<std::string, Variable> sharedVariables;
   int64_t localBytes = 0;
   std::array<uint32_t, 3> requiredBlock = {0, 0, 0}, maxBlock = {0, 0, 0}, requiredCluster = {0, 0, 0};
+  uint32_t maxRegisters = 0, minBlocks = 1; // of the tuning directives; 0 if it says nothing
+
+  /// Registers of a thread when a block of that many threads starts, as far as the directives say.
+  uint32_t registersAtStart(unsigned numThreads) const;
   bool usesWgmma = false, usesMbarrier = false, usesTensorMemory = false, usesBulkStores = false;
   int tensorGroup = 0; // cta_group of its tcgen05, 0 for none
   /// Has instructions whose results land in registers later.

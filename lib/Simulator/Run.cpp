@@ -50,7 +50,8 @@ void Warp::start(Block &owner, unsigned place, uint32_t liveLanes) {
   executed = fenceAt = 0;
   numUndefined = 0;
   undefined.assign(kernel->registerBytes / 32, 0);
-  registerLimit = 0;
+  registerLimit = kernel->registersAtStart(owner.numThreads);
+  registerLimits.clear();
   tensorKnown.assign(owner.numAgents, 0);
   tensorClocks.fill(1);
   tensorLoads.clear();
@@ -212,6 +213,9 @@ bool Warp::poll() {
         isReady = true;
       }
     } else if (split.state == Split::Cluster && block->cluster.phase != uint32_t(split.phase)) {
+      split.state = Split::Ready;
+      isReady = true;
+    } else if (split.state == Split::Registers && block->hasRegistersFor(*this, uint32_t(split.phase))) {
       split.state = Split::Ready;
       isReady = true;
     } else if (split.state == Split::Ready)
