@@ -1,6 +1,6 @@
 # RUN: %python %s
 """Kernels that another compiler made, against NumPy: it is a simulator of PTX, not of what we emit. Inputs/gemm.cu uses mma.sync, Inputs/tma.cu
-tensor maps and wgmma; both are compiled by nvcc."""
+tensor maps and wgmma, Inputs/tensor.cu tensor maps and tcgen05; they are compiled by nvcc."""
 
 import os
 import pathlib
@@ -47,7 +47,18 @@ for m, n, k in ((64, 64, 32), (70, 50, 40), (5, 130, 33), (1, 1, 1)):
 for m, n, k in ((64, 64, 64), (50, 24, 200), (1, 8, 328)):  # rows of a tensor map start at multiples of 16 bytes
     run("tma.ptx", m, n, k, 1, [f"--arg=map=a:{m}x{k}:64x64:128b", f"--arg=map=b:{n}x{k}:64x64:128b"])
 
+for m, n, k in ((128, 64, 64), (100, 24, 200), (1, 8, 648)):
+    run("tensor.ptx", m, n, k, 1, [f"--arg=map=a:{m}x{k}:128x64:128b", f"--arg=map=b:{n}x{k}:64x64:128b"])
+
 small = (50, 24, 200, 1, ["--arg=map=a:50x200:64x64:128b", "--arg=map=b:24x200:64x64:128b"])
 no_wait = (r"mbarrier.try_wait.parity\S* done, [^;]*;", "setp.eq.u32 done, 0, 0;")
 run("tma.ptx", *small, no_wait, r"async: reads [AB] at .*, but an asynchronous copy of thread 0 is on its way there: nothing waited for it")
 run("tma.ptx", *small, (r"(mov.u32\s+%r\d+), 16384;", r"\1, 16392;"), r"deadlock: nothing can go on: .* 0 of 1 arrivals and 8 bytes missing in phase 0")
+
+small = (100, 24, 400, 1, ["--arg=map=a:100x400:128x64:128b", "--arg=map=b:24x400:64x64:128b"])
+spoiled = [(r"tcgen05.commit\S+ \[[^]]*\];", "", r"deadlock: nothing can go on"),
+           (r"tcgen05.wait::ld.sync.aligned;", "", r"tcgen05: reads %\w+, the result of a tcgen05.ld that nothing waited for"),
+           (r"tcgen05.fence::after_thread_sync;", "", r"tcgen05: .* a tcgen05.fence::after_thread_sync is missing here"),
+           (r"tcgen05.fence::before_thread_sync;", "", r"tcgen05: .* it takes a tcgen05.fence::before_thread_sync")]
+for pattern, replacement, fault in spoiled:
+    run("tensor.ptx", *small, (pattern, replacement), fault)
