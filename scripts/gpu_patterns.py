@@ -208,5 +208,6 @@ import gpu_attend  # noqa: E402, F401
 import gpu_forms  # noqa: E402, F401
 import gpu_ops  # noqa: E402, F401
 import gpu_orders  # noqa: E402, F401
+import gpu_tiles  # noqa: E402, F401
 
 assert len({pattern.name for pattern in PATTERNS}) == len(PATTERNS), "names must differ"

@@ -3,7 +3,8 @@
 """ptxas.py PTXAS SOURCE: assembles every kernel of every example, and fails on errors, spills and warnings.
 
 The warnings that count most are C7510 .. C7519: `ptxas` waits for products or adds fences of its own because it cannot
-prove that registers of products in flight are left alone. A kernel that several examples share is assembled once.
+prove that registers of products in flight are left alone. A kernel that several examples share is assembled once. Attention and routing
+on sm_100a have to use tensor memory, which they free.
 """
 
 import concurrent.futures
@@ -64,9 +65,19 @@ def assemble(ptxas, chip, ptx):
     return faults
 
 
+def tensor_faults(chip, name, ptx):
+    """What is wrong with how a kernel of attention or routing makes its products, if it is one on tensor cores."""
+    if chip != "sm_100a" or not re.match(r"ssa_(sparse_attend|route)", name):
+        return []
+    counts = {text: ptx.count(text) for text in ("mma.sync", "tcgen05.mma", "tcgen05.alloc", "tcgen05.dealloc")}
+    uses = int(counts["tcgen05.mma"] > 0)
+    good = counts["mma.sync"] == 0 and counts["tcgen05.alloc"] == counts["tcgen05.dealloc"] == uses
+    return [] if good else [f"expected products in tensor memory only, which is allocated and freed once, but got {counts}"]
+
+
 def main():
     ptxas, source = sys.argv[1], pathlib.Path(sys.argv[2])
-    missing, kernels = [], {}
+    missing, unsuited, kernels = [], [], {}
     for path in sorted((source / "examples").glob("*.mlir")):
         for chip in CHIPS:
             text, found = path.read_text(), []
@@ -76,12 +87,17 @@ def main():
                 missing += [] if ptx else [f"{entry} for {chip}"]
                 found += split(ptx) if ptx else []
             for name, ptx in found:
-                kernels.setdefault((chip, ptx), f"{path.stem} {name} for {chip}")
+                where = f"{path.stem} {name} for {chip}"
+                kernels.setdefault((chip, ptx), where)
+                unsuited += [f"{where}: {fault}" for fault in tensor_faults(chip, name, ptx)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(lambda kernel: assemble(ptxas, *kernel), kernels)
-        faults = [f"{where}: {fault}" for where, found in zip(kernels.values(), results) for fault in found]
+        faults = unsuited + [f"{where}: {fault}" for where, found in zip(kernels.values(), results) for fault in found]
     print(f"{len(kernels)} kernels; without any: {', '.join(missing) or 'none'}")
     counts = [sum(chip == known for known, _ in kernels) for chip in CHIPS]
+    tensors = sum("tcgen05.mma" in ptx for _, ptx in kernels)
+    if tensors < 20:
+        faults.append(f"expected at least 20 kernels with products in tensor memory, but got {tensors}")
     if min(counts) < 20:
         faults.append(f"expected at least 20 kernels for each chip, but got {counts}")
     sys.exit("\n".join(faults) or 0)

@@ -1,8 +1,8 @@
 // RUN: ssa-opt %s --split-input-file --verify-diagnostics
 
 func.func @threads() {
-  // expected-error @below {{expected the threads of a role to be a multiple of 128, but got 96}}
-  ssa_gpu.roles threads [128, 96] registers [232, 40] {
+  // expected-error @below {{expected the threads of a role to be a multiple of 128, or 32, 64 or 96, but got 160}}
+  ssa_gpu.roles threads [128, 160] registers [232, 40] {
   }, {
   }
   return
@@ -70,5 +70,80 @@ func.func @width(%target: memref<?x64xbf16>, %tile: tensor<64x64xf32, #ssa_gpu.a
     %true = arith.constant true
     ssa_gpu.yield %at, %true : index, i1
   } {columns = 64 : i64, width = 4 : i64} : tensor<64x64xf32, #ssa_gpu.accumulator>, memref<?x64xbf16>
+  return
+}
+
+// -----
+
+// expected-error @below {{expected elements of f32, f16 or bf16, but got 'i32'}}
+func.func private @tensor_elements(!ssa_gpu.tensor_memory<128x64xi32>)
+
+// -----
+
+// expected-error @below {{expected rank 2, or 3 for a ring, but got 1}}
+func.func private @tensor_rank(!ssa_gpu.tensor_memory<128xf32>)
+
+// -----
+
+// expected-error @below {{expected rows that are a multiple of 128 and columns that are one of 16, but got 64 and 64}}
+func.func private @tensor_rows(!ssa_gpu.tensor_memory<2x64x64xf32>)
+
+// -----
+
+func.func @tensor_columns() {
+  // expected-error @below {{needs 640 columns of tensor memory, but there are 512}}
+  %s, %o = ssa_gpu.alloc_tensors : !ssa_gpu.tensor_memory<3x128x128xf32>, !ssa_gpu.tensor_memory<256x128xf32>
+  return
+}
+
+// -----
+
+!tile = !ssa_gpu.shared<128x64xbf16>
+func.func @tensor_types(%lhs: !tile, %rhs: !ssa_gpu.shared<64x64xf16>, %result: !ssa_gpu.tensor_memory<128x64xf32>, %adds: i1) {
+  // expected-error @below {{expected tiles, of one type of 16 bits for a result of f32, but got '!ssa_gpu.shared<128x64xbf16>', '!ssa_gpu.shared<64x64xf16>' and '!ssa_gpu.tensor_memory<128x64xf32>'}}
+  ssa_gpu.mma_tensor %lhs, transposed %rhs to %result adds %adds : !tile, !ssa_gpu.shared<64x64xf16>, !ssa_gpu.tensor_memory<128x64xf32>
+  return
+}
+
+// -----
+
+!tile = !ssa_gpu.shared<128x64xbf16>
+func.func @tensor_shapes(%lhs: !tile, %rhs: !ssa_gpu.shared<64x80xbf16>, %result: !ssa_gpu.tensor_memory<128x64xf32>, %adds: i1) {
+  // expected-error @below {{expected 128x80 and 80x64 as operands (the right one transposed), but got 128x64 and 80x64}}
+  ssa_gpu.mma_tensor %lhs, transposed %rhs to %result adds %adds : !tile, !ssa_gpu.shared<64x80xbf16>, !ssa_gpu.tensor_memory<128x64xf32>
+  return
+}
+
+// -----
+
+!tile = !ssa_gpu.shared<128x64xbf16>
+func.func @tensor_product(%lhs: !tile, %rhs: !ssa_gpu.shared<64x272xbf16>, %result: !ssa_gpu.tensor_memory<128x272xf32>, %adds: i1) {
+  // expected-error @below {{expected the inner size and the columns to be multiples of 16, and at most 256 columns, but got 64 and 272}}
+  ssa_gpu.mma_tensor %lhs, %rhs to %result adds %adds : !tile, !ssa_gpu.shared<64x272xbf16>, !ssa_gpu.tensor_memory<128x272xf32>
+  return
+}
+
+// -----
+
+func.func @tensor_load(%source: !ssa_gpu.tensor_memory<128x64xf32>, %c: i32) {
+  // expected-error @below {{expected a rowwise tile of f32 with 128 rows and a multiple of 16 columns of a tile, but got 'tensor<128x64xf32, #ssa_gpu.accumulator>' and '!ssa_gpu.tensor_memory<128x64xf32>'}}
+  %t = ssa_gpu.load_tensor %source[%c] : !ssa_gpu.tensor_memory<128x64xf32> -> tensor<128x64xf32, #ssa_gpu.accumulator>
+  return
+}
+
+// -----
+
+func.func @tensor_load_weights(%source: !ssa_gpu.tensor_memory<128x64xbf16>, %c: i32) {
+  // expected-error @below {{expected elements of f32, but got '!ssa_gpu.tensor_memory<128x64xbf16>'}}
+  %t = ssa_gpu.load_tensor %source[%c] : !ssa_gpu.tensor_memory<128x64xbf16> -> tensor<128x64xf32, #ssa_gpu.accumulator<rowwise = true>>
+  return
+}
+
+// -----
+
+!rows = tensor<128xf32, #ssa_gpu.rows<rowwise = true>>
+func.func @save(%rows: !rows, %array: !ssa_gpu.shared<64xf32>) {
+  // expected-error @below {{expected a rowwise tile and an array with an entry for each of its rows, but got 'tensor<128xf32, #ssa_gpu.rows<rowwise = true>>' and '!ssa_gpu.shared<64xf32>'}}
+  ssa_gpu.save_rows %rows to %array : !rows, !ssa_gpu.shared<64xf32>
   return
 }

@@ -300,3 +300,72 @@ module attributes {ssa.target = #ssa.target<sm_90a>} {
     return %o : !q
   }
 }
+
+// -----
+
+!q = tensor<1x8x?x128xbf16>
+!kv = tensor<1x2x?x128xbf16>
+!l = tensor<1x8x?xf32>
+!mla = tensor<1x128x?x576xbf16>
+!latent = tensor<1x1x?x576xbf16>
+!value = tensor<1x1x?x512xbf16>
+!out = tensor<1x128x?x512xbf16>
+!tokens = !ssa.selection<1x1x?x64, sorted>
+
+module attributes {ssa.target = #ssa.target<sm_100a>} {
+  // Two tiles of 128 rows, which is what fills tensor memory.
+  // CHECK-LABEL: @tensor_range
+  // CHECK: #ssa.schedule<instruction = tcgen05, tile_rows = 256, tile_keys = 64, stages = 4>
+  func.func @tensor_range(%q: !q, %k: !kv, %v: !kv) -> !q {
+    %o, %l = ssa.sparse_attend %q, %k, %v : !q, !kv, !kv -> !q, !l
+    return %o : !q
+  }
+
+  // CHECK-LABEL: @tensor_per_query
+  // CHECK: #ssa.schedule<order = head_packed, instruction = tcgen05, tile_rows = 128, tile_keys = 64, stages = 2>
+  func.func @tensor_per_query(%q: !q, %k: !kv, %v: !kv, %s: !ssa.selection<1x2x?x4, key_block = 64, sorted>) -> !q {
+    %o, %l = ssa.sparse_attend %q, %k, %v at %s : !q, !kv, !kv, !ssa.selection<1x2x?x4, key_block = 64, sorted> -> !q, !l
+    return %o : !q
+  }
+
+  // Two stages of 32 keys are what fits beside the queries.
+  // CHECK-LABEL: @tensor_latent
+  // CHECK: #ssa.schedule<order = head_packed, instruction = tcgen05, tile_rows = 128, tile_keys = 32, stages = 2>
+  func.func @tensor_latent(%q: !mla, %k: !latent, %s: !tokens) -> !out {
+    %n = arith.constant 2 : index
+    %d = tensor.dim %k, %n : !latent
+    %v = tensor.extract_slice %k[0, 0, 0, 0] [1, 1, %d, 512] [1, 1, 1, 1] : !latent to !value
+    %o, %l = ssa.sparse_attend %q, %k, %v at %s : !mla, !latent, !value, !tokens -> !out, tensor<1x128x?xf32>
+    return %o : !out
+  }
+}
+
+// -----
+
+!q = tensor<1x8x?x128xbf16>
+!kv = tensor<1x2x?x128xbf16>
+!l = tensor<1x8x?xf32>
+
+module attributes {ssa.target = #ssa.target<sm_120a>} {
+  func.func @tensor_instruction(%q: !q, %k: !kv, %v: !kv) -> !q {
+    // expected-error @below {{'instruction = tcgen05' requires sm_100a, sm_100f, sm_103a or sm_110a, but the target is 'sm_120a'; use 'mma_sync'}}
+    %o, %l = ssa.sparse_attend %q, %k, %v {ssa.schedule = #ssa.schedule<instruction = tcgen05, tile_rows = 128, tile_keys = 64, stages = 2>}
+        : !q, !kv, !kv -> !q, !l
+    return %o : !q
+  }
+}
+
+// -----
+
+!q = tensor<1x8x?x128xbf16>
+!kv = tensor<1x2x?x128xbf16>
+!l = tensor<1x8x?xf32>
+
+module attributes {ssa.target = #ssa.target<sm_100a>} {
+  func.func @tensor_memory(%q: !q, %k: !kv, %v: !kv) -> !q {
+    // expected-error @below {{'ssa.schedule' needs 1024 columns of tensor memory, but sm_100a has 512; lower 'tile_keys' or 'tile_rows'}}
+    %o, %l = ssa.sparse_attend %q, %k, %v {ssa.schedule = #ssa.schedule<instruction = tcgen05, tile_rows = 256, tile_keys = 128, stages = 2>}
+        : !q, !kv, !kv -> !q, !l
+    return %o : !q
+  }
+}

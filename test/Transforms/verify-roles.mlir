@@ -373,7 +373,7 @@ gpu.module @kernels {
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : !sum
     %memory = ssa_gpu.alloc : !ring
-    // expected-error@+1 {{has 1 roles that fill its slots and 0 that empty them: it must be one each, and not the same}}
+    // expected-error@+1 {{has 1 roles that fill its slots and 0 that empty them: one must fill them, and others empty them}}
     %pipe = ssa_gpu.alloc_pipe {producers = 4 : i64, consumers = 4 : i64} : !pipe
     %slot = ssa_gpu.slot %memory[%c0] : !ring -> !tile
     ssa_gpu.roles threads [128, 128] registers [232, 40] {

@@ -158,7 +158,7 @@ class SSA_DefaultedEnum<EnumInfo info, string usual> : EnumParameter<info> {
 }
 
 def SSA_Instruction : SSA_Enum<"Instruction", "instructions for matrix products",
-    [I32EnumAttrCase<"mma_sync", 0>, I32EnumAttrCase<"wgmma", 1>]>;
+    [I32EnumAttrCase<"mma_sync", 0>, I32EnumAttrCase<"wgmma", 1>, I32EnumAttrCase<"tcgen05", 2>]>;
 
 def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
   let mnemonic = "schedule";
@@ -174,8 +174,8 @@ def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
       - `union`: the rows of as many neighbouring lists as fit. What passes by is the union of the lists, and a bit for every number and list
         says who takes part.
       - `key_outer`: rows of all lists that have one key block, whose keys pass by. Outputs over a block are memory between two kernels.
-    - `instruction`: `mma_sync`, or `wgmma`, which needs a target that has it.
-    - `tile_rows`: rows of a tile, (query, head) pairs: a multiple of 16 up to 256, of 64 with `wgmma`.
+    - `instruction`: `mma_sync`, or `wgmma` or `tcgen05`, which need a target that has them.
+    - `tile_rows`: rows of a tile, (query, head) pairs: a multiple of 16 up to 256, of 64 with `wgmma`, of 128 with `tcgen05`.
     - `tile_keys`: keys of a step, a multiple of 16 up to 256.
     - `stages`: steps whose keys are in shared memory at a time, 2 to 8.
     - `split`: into so many parts the steps of a tile are divided, 1 to 64, each with a program and an output of its own; for few queries.
@@ -210,8 +210,21 @@ def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
     int64_t getListsOfTile(SparseAttendOp op) const;
     /// Numbers that say who takes part in an entry of the union of a tile's lists, a bit a list; 0 in other orders.
     int64_t getMemberWords(SparseAttendOp op) const;
+    /// Threads of which some begin products in tensor memory.
+    static constexpr int64_t numIssuers = 128;
     /// True if some warps copy and others multiply.
-    bool hasRoles() const { return getInstruction() == Instruction::wgmma; }
+    bool hasRoles() const { return getInstruction() != Instruction::mma_sync; }
+    /// True if results of products are in tensor memory.
+    bool usesTensorMemory() const { return getInstruction() == Instruction::tcgen05; }
+    /// Parts of the columns of an output that tensor memory cannot hold at once: an item each.
+    int64_t getValueParts(SparseAttendOp op) const;
+    /// Columns of a part, padded to what products need.
+    int64_t getValueColumns(SparseAttendOp op) const;
+    /// Tiles of scores, and of weights, in tensor memory at a time.
+    int64_t getScoreSlots(SparseAttendOp op) const;
+    static constexpr int64_t weightSlots = 2;
+    /// Columns of tensor memory that a block takes.
+    int64_t getTensorColumns(SparseAttendOp op) const;
     /// Groups of warps that share the columns of outputs which the registers of one warp cannot hold.
     int64_t getGroups(SparseAttendOp op) const;
     /// Tiles of queries in shared memory: with a second one the next item begins before the last has ended.

@@ -27,11 +27,13 @@ def SSAGPU_Dialect : Dialect {
     | --- | --- | --- |
     | `tensor<MxNxT, #ssa_gpu.accumulator>` | result of a matrix product | `N/2` values (`N/2/G` with `<groups = G>`): of rows `l/4` and `l/4 + 8` of its warp's 16 rows, columns `8j + 2*(l%4)` and the next |
     | `tensor<MxT, #ssa_gpu.rows>` | one value per row of an accumulator | 2 values |
+    | `tensor<MxNxT, #ssa_gpu.accumulator<rowwise = true>>`, `tensor<MxT, #ssa_gpu.rows<rowwise = true>>` | what is read from tensor memory, one value per row of it | all `N` values of row number `t`, or one: thread `t` |
     | `tensor<MxKxT, #ssa_gpu.operand>` | left operand of a matrix product | `K/2` values |
     | `tensor<Rxi64, #ssa_gpu.places<P>>` | where rows of `P` pieces lie that are to be copied | those that its lane finds for the warp |
 
-    `M` is 16 times the number of warps of the block, role or group; lane `l` of a warp. A tile in shared memory is a `!ssa_gpu.shared`: rows of 128 bytes, a panel of
-    64 columns of 16 bits after another, the 16-byte pieces of row `r` exchanged by `r % 8` (the hardware's 128-byte swizzle).
+    `M` is 16 times the number of warps of the block, role or group, where a thread has a row 32 times; lane `l` of a warp. A tile in shared memory is a `!ssa_gpu.shared`: rows of 128 bytes, a panel of
+    64 columns of 16 bits after another, the 16-byte pieces of row `r` exchanged by `r % 8` (the hardware's 128-byte swizzle). A tile in tensor
+    memory is a `!ssa_gpu.tensor_memory`: products by `tcgen05` leave their results there.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -46,12 +48,16 @@ def SSAGPU_AccumulatorAttr : SSAGPU_Attr<"Accumulator", "accumulator"> {
   let summary = "layout of the result of a matrix product";
   let description = [{
     With `groups` the warps are so many groups that hold all rows each, and an equal share of the columns: what lets rows be longer than
-    the registers of one warp.
+    the registers of one warp. With `rowwise` a thread has a whole row, as in tensor memory.
   }];
-  let parameters = (ins DefaultValuedParameter<"int64_t", "1">:$groups);
-  let assemblyFormat = "(`<` `groups` `=` $groups^ `>`)?";
+  let parameters = (ins DefaultValuedParameter<"int64_t", "1">:$groups, DefaultValuedParameter<"bool", "false">:$rowwise);
+  let assemblyFormat = "(`<` struct(params)^ `>`)?";
 }
-def SSAGPU_RowsAttr : SSAGPU_Attr<"Rows", "rows"> { let summary = "layout of one value per row of an accumulator"; }
+def SSAGPU_RowsAttr : SSAGPU_Attr<"Rows", "rows"> {
+  let summary = "layout of one value per row of an accumulator";
+  let parameters = (ins DefaultValuedParameter<"bool", "false">:$rowwise);
+  let assemblyFormat = "(`<` struct(params)^ `>`)?";
+}
 def SSAGPU_OperandAttr : SSAGPU_Attr<"Operand", "operand"> { let summary = "layout of the left operand of a matrix product"; }
 
 def SSAGPU_PlacesAttr : SSAGPU_Attr<"Places", "places"> {
@@ -80,6 +86,28 @@ def SSAGPU_SharedType : TypeDef<SSAGPU_Dialect, "Shared"> {
     int64_t getNumSlots() const;
     int64_t getBytes() const { return getSlotBytes() * getNumSlots(); }
     bool isRing() const { return getShape().size() == (isTile() ? 3u : 2u); }
+  }];
+}
+
+def SSAGPU_TensorMemoryType : TypeDef<SSAGPU_Dialect, "TensorMemory"> {
+  let mnemonic = "tensor_memory";
+  let summary = "a tile in tensor memory, or a ring of them";
+  let description = [{
+    `!ssa_gpu.tensor_memory<128x64xf32>`: results of products, or, of 16 bits, left operands; a leading dimension more makes it a ring. Tensor memory
+    has 128 lanes of 512 columns of 32 bits. Row `r` of a tile is lane `r % 128`; rows from 128 on lie behind those before, in columns of their own. Two
+    elements of 16 bits share a column.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    static constexpr int64_t lanes = 128, maxColumns = 512;
+    bool isRing() const { return getShape().size() == 3; }
+    int64_t getRows() const { return getShape()[getShape().size() - 2]; }
+    /// Columns of 32 bits that 128 rows of a tile take, and all rows of it, and all tiles of a ring.
+    int64_t getColumnsOfLanes() const { return getShape().back() * getElementType().getIntOrFloatBitWidth() / 32; }
+    int64_t getColumnsOfSlot() const { return getRows() / lanes * getColumnsOfLanes(); }
+    int64_t getColumns() const { return isRing() ? getShape().front() * getColumnsOfSlot() : getColumnsOfSlot(); }
   }];
 }
 
@@ -143,10 +171,36 @@ def SSAGPU_AllocOp : SSAGPU_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
 def SSAGPU_SlotOp : SSAGPU_Op<"slot", [Pure]> {
   let summary = "one tile or array of a ring";
   let description = "Example: `%t = ssa_gpu.slot %ring[%i] : !ssa_gpu.shared<3x64x128xbf16> -> !ssa_gpu.shared<64x128xbf16>`";
-  let arguments = (ins SSAGPU_SharedType:$ring, I32:$index);
-  let results = (outs SSAGPU_SharedType:$slot);
+  let arguments = (ins AnyTypeOf<[SSAGPU_SharedType, SSAGPU_TensorMemoryType]>:$ring, I32:$index);
+  let results = (outs AnyTypeOf<[SSAGPU_SharedType, SSAGPU_TensorMemoryType]>:$slot);
   let assemblyFormat = "$ring `[` $index `]` attr-dict `:` type($ring) `->` type($slot)";
   let hasVerifier = 1;
+}
+
+def SSAGPU_AllocTensorsOp : SSAGPU_Op<"alloc_tensors", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "tensor memory of a kernel";
+  let description = [{
+    All that a kernel uses of it, at once and before `roles`: waits, for all threads of the block, until it is there. Every such op has its `free_tensors`. Tiles lie
+    behind one another; what is allocated is a power of two of columns. `offset`, in bytes of shared memory, is given by `ssa-gpu-allocate`: there the
+    hardware writes where tensor memory begins.
+
+    Example: `%s, %o = ssa_gpu.alloc_tensors : !ssa_gpu.tensor_memory<2x128x64xf32>, !ssa_gpu.tensor_memory<128x128xf32>`
+  }];
+  let arguments = (ins OptionalAttr<I64Attr>:$offset);
+  let results = (outs Variadic<SSAGPU_TensorMemoryType>:$memory);
+  let assemblyFormat = "attr-dict `:` type($memory)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The columns that tiles of these types take together, and what is allocated for them.
+    static int64_t getColumns(TypeRange types);
+    static int64_t getAllocatedColumns(TypeRange types);
+  }];
+}
+
+def SSAGPU_FreeTensorsOp : SSAGPU_Op<"free_tensors", [MemoryEffects<[MemFree]>]> {
+  let summary = "free what `alloc_tensors` gave, once all threads of the block are here";
+  let arguments = (ins Variadic<SSAGPU_TensorMemoryType>:$memory);
+  let assemblyFormat = "$memory attr-dict `:` type($memory)";
 }
 
 def SSAGPU_ColumnsOp : SSAGPU_Op<"columns", [Pure]> {
@@ -244,8 +298,8 @@ def SSAGPU_RolesOp : SSAGPU_Op<"roles", [NoRegionArguments, SingleBlockImplicitT
   let summary = "groups of warps that run programs of their own";
   let description = [{
     The first `threads[0]` threads of the block run the first region, the next `threads[1]` the second, and so on; inside, ops are those of
-    the role's threads alone. A role is whole warpgroups of 128 threads. `registers` is how many registers a thread of the role gets, in place of
-    an equal share; a kernel has at most one such op, at its top, and nothing after it.
+    the role's threads alone. A role is whole warpgroups of 128 threads, or a few warps that have a warpgroup for themselves. `registers` is how many registers a thread
+    of the role gets, in place of an equal share; a kernel has at most one such op, at its top, and nothing after it but `free_tensors`.
 
     Example: `ssa_gpu.roles threads [256, 128] registers [232, 40] {..}, {..}`
   }];
@@ -255,7 +309,10 @@ def SSAGPU_RolesOp : SSAGPU_Op<"roles", [NoRegionArguments, SingleBlockImplicitT
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "ArrayRef<int32_t>":$threads, "ArrayRef<int32_t>":$registers)>];
-  let extraClassDeclaration = "int32_t getFirstThread(unsigned role);";
+  let extraClassDeclaration = [{
+    static constexpr int32_t warpgroup = 128;
+    int32_t getFirstThread(unsigned role);
+  }];
 }
 
 def SSAGPU_AllocPipeOp : SSAGPU_Op<"alloc_pipe", [MemoryEffects<[MemAlloc]>]> {
@@ -283,19 +340,31 @@ class SSAGPU_PipeOp<string mnemonic> : SSAGPU_Op<mnemonic> {
   let arguments = (ins SSAGPU_PipeType:$pipe, I32:$ticket);
   let assemblyFormat = "$pipe `[` $ticket `]` attr-dict `:` type($pipe)";
 }
+class SSAGPU_ArriveOp<string mnemonic> : SSAGPU_Op<mnemonic> {
+  let arguments = (ins SSAGPU_PipeType:$pipe, I32:$ticket, UnitAttr:$products);
+  let assemblyFormat = "$pipe `[` $ticket `]` (`after` `products` $products^)? attr-dict `:` type($pipe)";
+}
 def SSAGPU_AcquireOp : SSAGPU_PipeOp<"acquire"> { let summary = "wait until the slot of a ticket is empty"; }
-def SSAGPU_PublishOp : SSAGPU_PipeOp<"publish"> {
+def SSAGPU_AwaitEmptyOp : SSAGPU_PipeOp<"await_empty"> {
+  let summary = "wait until the slot of a ticket is empty, without taking it";
+  let description = "For the role that fills slots: what others did with what was there has come to its end.";
+}
+def SSAGPU_PublishOp : SSAGPU_ArriveOp<"publish"> {
   let summary = "say that a slot is full";
   let description = [{
     It is once all earlier writes of the producers are done: those of `copy_box` to this slot are waited for by nobody here; other copies have
-    to be finished by `finish_copies`.
+    to be finished by `finish_copies`. With `after products` it is once the products of `mma_tensor` that this role has begun are done, which nobody waits for
+    here; that counts for one warp.
   }];
 }
 def SSAGPU_AwaitOp : SSAGPU_PipeOp<"await"> {
   let summary = "wait until the slot of a ticket is full";
   let description = "Afterwards its content is seen, also by matrix products.";
 }
-def SSAGPU_ReleaseOp : SSAGPU_PipeOp<"release"> { let summary = "say that all earlier reads from a slot are done"; }
+def SSAGPU_ReleaseOp : SSAGPU_ArriveOp<"release"> {
+  let summary = "say that all earlier reads from a slot are done";
+  let description = "With `after products`: once those of the products of `mma_tensor` are, as for `publish`.";
+}
 
 def SSAGPU_FinishCopiesOp : SSAGPU_Op<"finish_copies"> {
   let summary = "wait until at most `pending` groups of this thread's copies are under way";
@@ -356,6 +425,49 @@ def SSAGPU_WaitMmaOp : SSAGPU_Op<"wait_mma", [TypesMatchWith<"result like tile",
   let arguments = (ins SSAGPU_Accumulator:$tile, I64Attr:$pending);
   let results = (outs SSAGPU_Accumulator:$result);
   let assemblyFormat = "$tile `pending` $pending attr-dict `:` type($tile)";
+}
+
+def SSAGPU_MmaTensorOp : SSAGPU_Op<"mma_tensor"> {
+  let summary = "begin a matrix product whose result is in tensor memory";
+  let description = [{
+    `result = lhs * rhs`, or `result + lhs * rhs` if `adds` is true, by `tcgen05`; with `transposed` as in `mma`. Begun by one thread of the role or block, for all;
+    products end in the order in which they begin. Done, and operands free, when a `publish` or `release` `after products` has come through.
+
+    Example: `ssa_gpu.mma_tensor %q, transposed %k to %s adds %false : !ssa_gpu.shared<128x128xbf16>, !ssa_gpu.shared<64x128xbf16>, !ssa_gpu.tensor_memory<128x64xf32>`
+  }];
+  let arguments = (ins AnyTypeOf<[SSAGPU_SharedType, SSAGPU_TensorMemoryType]>:$lhs, SSAGPU_SharedType:$rhs, SSAGPU_TensorMemoryType:$result, I1:$adds,
+      UnitAttr:$transposed);
+  let assemblyFormat = "$lhs `,` (`transposed` $transposed^)? $rhs `to` $result `adds` $adds attr-dict `:` type($lhs) `,` type($rhs) `,` type($result)";
+  let hasVerifier = 1;
+}
+
+class SSAGPU_TensorAccessOp<string mnemonic> : SSAGPU_Op<mnemonic> {
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The columns of one instruction each, in order.
+    static SmallVector<int64_t> getPieces(int64_t columns);
+  }];
+}
+def SSAGPU_LoadTensorOp : SSAGPU_TensorAccessOp<"load_tensor"> {
+  let summary = "columns of a tile in tensor memory, from `column` on";
+  let description = "Example: `%s = ssa_gpu.load_tensor %t[%c] : !ssa_gpu.tensor_memory<128x64xf32> -> tensor<128x32xf32, #ssa_gpu.accumulator<rowwise = true>>`";
+  let arguments = (ins SSAGPU_TensorMemoryType:$source, I32:$column);
+  let results = (outs SSAGPU_Accumulator:$tile);
+  let assemblyFormat = "$source `[` $column `]` attr-dict `:` type($source) `->` type($tile)";
+}
+def SSAGPU_StoreTensorOp : SSAGPU_TensorAccessOp<"store_tensor"> {
+  let summary = "write columns of a tile in tensor memory, from `column` on, rounded to its elements";
+  let description = "Seen by products after a `publish`.";
+  let arguments = (ins SSAGPU_Accumulator:$tile, SSAGPU_TensorMemoryType:$target, I32:$column);
+  let assemblyFormat = "$tile `to` $target `[` $column `]` attr-dict `:` type($tile) `,` type($target)";
+}
+
+def SSAGPU_SaveRowsOp : SSAGPU_Op<"save_rows"> {
+  let summary = "write one value per row to an array in shared memory: entry `r` is that of row `r`";
+  let description = "Seen by others after a `publish` or `barrier`.";
+  let arguments = (ins SSAGPU_RowVector:$rows, SSAGPU_SharedType:$array);
+  let assemblyFormat = "$rows `to` $array attr-dict `:` type($rows) `,` type($array)";
+  let hasVerifier = 1;
 }
 
 def SSAGPU_ReduceOp : SSAGPU_Op<"reduce", [Pure]> {

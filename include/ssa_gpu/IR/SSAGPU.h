@@ -40,6 +40,9 @@ inline bool isTile(Type type) {
 /// The groups of warps over which the columns of a tile are spread.
 int64_t getGroups(RankedTensorType tile);
 
+/// True if a thread has whole rows of a tile.
+bool isRowwise(RankedTensorType tile);
+
 /// The number of values of a tile that a thread holds.
 int64_t getValuesPerThread(RankedTensorType tile);
 

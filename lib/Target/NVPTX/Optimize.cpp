@@ -11,6 +11,7 @@
 #include "Optimize.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/InlineCost.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Module.h"
@@ -90,6 +91,14 @@ static void divideByFewerBits(Function &function) {
   }
 }
 
+/// What all lanes of a warp do together must not be copied into branches that some of them take.
+static void markConvergent(Function &function) {
+  for (llvm::Instruction &instruction : instructions(function))
+    if (auto *call = dyn_cast<CallBase>(&instruction))
+      if (auto *text = dyn_cast<InlineAsm>(call->getCalledOperand()); text && text->getAsmString().contains(".sync"))
+        call->setConvergent();
+}
+
 void mlir::ssa::optimizeKernels(Module &module, TargetMachine &machine) {
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
@@ -108,6 +117,7 @@ void mlir::ssa::optimizeKernels(Module &module, TargetMachine &machine) {
   for (Function &function : module) {
     if (function.isDeclaration())
       continue;
+    markConvergent(function);
     buildPipeline(RegisterUse(function)).run(function, functions);
     divideByFewerBits(function);
     functions.clear(function, function.getName());

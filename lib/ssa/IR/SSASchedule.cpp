@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "ssa/IR/Geometry.h"
+#include "llvm/Support/MathExtras.h"
 #include <limits>
 #include <numeric>
 
@@ -12,7 +13,7 @@ using namespace mlir::ssa;
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, LoopOrder order, Instruction instruction, int64_t tileRows,
                                    int64_t tileKeys, int64_t stages, int64_t split, Partials partials) {
-  int64_t rows = instruction == Instruction::wgmma ? 64 : 16;
+  int64_t rows = instruction == Instruction::tcgen05 ? 128 : instruction == Instruction::wgmma ? 64 : 16;
   if (tileRows < rows || tileRows > 256 || tileRows % rows != 0)
     return emitError() << "expected 'tile_rows' to be a multiple of " << rows << " up to 256, but got " << tileRows;
   if (tileKeys < 16 || tileKeys > 256 || tileKeys % 16 != 0)
@@ -101,6 +102,13 @@ LogicalResult ScheduleAttr::verifyFor(SparseAttendOp op, TargetAttr target, func
   std::string order = ("'order = " + stringifyLoopOrder(getOrder()) + "'").str(), chip = target.getChip().str();
   if (getInstruction() == Instruction::wgmma && !target.hasWGMMA())
     return refuse("'instruction = wgmma' requires sm_90a, but the target is '" + chip + "'; use 'mma_sync'");
+  if (usesTensorMemory() && !target.hasTCGen05())
+    return refuse("'instruction = tcgen05' requires sm_100a, sm_100f, sm_103a or sm_110a, but the target is '" + chip + "'; use 'mma_sync'");
+  if (getValueParts(op) > 1 && getOrder() == LoopOrder::key_outer)
+    return refuse(order + " with 'instruction = tcgen05' needs values of up to 256 columns, but they have " + Twine(getValueDim(op)));
+  if (int64_t columns = getTensorColumns(op), most = 512; columns > most)
+    return refuse("'" + attrName() + "' needs " + Twine(columns) + " columns of tensor memory, but " + chip + " has " + Twine(most) +
+                  "; lower 'tile_keys' or 'tile_rows'");
   if (std::optional<SelectionType> selection = getSelection(op)) {
     int64_t lists = getListsOfTile(op), width = selection->getWidth(), keyBlock = selection->getKeyBlock();
     if (getOrder() == LoopOrder::union_lists && lists < 2)
@@ -130,17 +138,47 @@ LogicalResult ScheduleAttr::verifyFor(SparseAttendOp op, TargetAttr target, func
 //===----------------------------------------------------------------------===//
 
 int64_t ScheduleAttr::getGroups(SparseAttendOp op) const {
+  if (usesTensorMemory())
+    return 1;
   // A thread holds a 64th of the output of 16 rows, beside scores and weights.
   int64_t most = hasRoles() ? 256 : 128;
   return getValueDim(op) <= 256 ? 1 : ceilDiv(getValueDim(op), most);
 }
 
+int64_t ScheduleAttr::getValueParts(SparseAttendOp op) const {
+  constexpr int64_t most = 256; // columns of one product
+  return usesTensorMemory() ? ceilDiv(getValueDim(op), most) : 1;
+}
+
+int64_t ScheduleAttr::getValueColumns(SparseAttendOp op) const { return ceilDiv(getValueDim(op) / getValueParts(op), 16) * 16; }
+
+/// Columns that are allocated for so many: a power of two.
+static int64_t getAllocatedColumns(int64_t columns) { return std::max<int64_t>(llvm::PowerOf2Ceil(columns), 32); }
+
+/// Outputs and weights, two of which share a column, and so many tiles of scores.
+static int64_t getTensorColumns(ScheduleAttr schedule, SparseAttendOp op, int64_t scoreSlots) {
+  constexpr int64_t lanes = 128;
+  int64_t ofLanes = schedule.getValueColumns(op) + schedule.getTileKeys() * scoreSlots + schedule.getTileKeys() / 2 * ScheduleAttr::weightSlots;
+  return getAllocatedColumns(schedule.getTileRows() / lanes * ofLanes);
+}
+
+int64_t ScheduleAttr::getScoreSlots(SparseAttendOp op) const {
+  // Scores are in registers soon, but a second tile is mostly there anyway.
+  return ::getTensorColumns(*this, op, 2) == ::getTensorColumns(*this, op, 1) ? 2 : 1;
+}
+
+int64_t ScheduleAttr::getTensorColumns(SparseAttendOp op) const { return usesTensorMemory() ? ::getTensorColumns(*this, op, getScoreSlots(op)) : 0; }
+
 int64_t ScheduleAttr::getQuerySlots(SparseAttendOp op) const {
+  if (usesTensorMemory()) // products of scores read the queries, and end long before an item does
+    return 1;
   // A long ring of keys takes the room of a second tile.
   return hasRoles() && getDim(op) <= 128 && getStages() * getTileKeys() <= 256 ? 2 : 1;
 }
 
 int64_t ScheduleAttr::getThreads(SparseAttendOp op) const {
+  if (usesTensorMemory()) // a thread for the softmax of a row, and one for its output
+    return 2 * getTileRows() + numProducers + numIssuers;
   return 2 * getTileRows() * getGroups(op) + (hasRoles() ? numProducers : 0);
 }
 
@@ -148,11 +186,16 @@ int64_t ScheduleAttr::getSharedBytes(SparseAttendOp op) const {
   // Rows are kept in panels of 64 columns of 16 bits; every step has the numbers of its keys.
   auto padded = [](int64_t columns) { return ceilDiv(columns, 64) * 64 * 2; };
   int64_t rows = getTileRows(), keys = getTileKeys(), slots = getQuerySlots(op), groups = getGroups(op);
-  int64_t step = padded(getDim(op)) + (op.valuesAreKeys() ? 0 : padded(getValueDim(op))) + 4;
+  int64_t step = padded(getDim(op)) + (op.valuesAreKeys() ? 0 : padded(usesTensorMemory() ? getValueColumns(op) : getValueDim(op))) + 4;
   int64_t barriers = hasRoles() ? 16 * (2 * getStages() + slots) + 4 * slots : 0;
   int64_t exchanged = groups > 1 ? rows * (padded(keys) + 8 * groups) : 0;
   // Who takes part: of a block of keys, or of every key.
   int64_t members = getMemberWords(op) ? 4 * getMemberWords(op) * (getSelection(op)->getKeyBlock() % keys == 0 ? 1 : keys) : 0;
+  if (usesTensorMemory()) { // two rows of factors are handed to those that finish outputs
+    constexpr int64_t items = 2; // whose steps and factors are handed over at a time
+    barriers = 16 * (2 * getStages() + slots + getScoreSlots(op) + weightSlots + 1 + 2 * items);
+    exchanged = items * 4 * (rows + 2);
+  }
   constexpr int64_t alignment = 16;
   return slots * rows * padded(getDim(op)) + getStages() * (keys * step + members) + exchanged + barriers + 4 * alignment;
 }
@@ -162,7 +205,12 @@ int64_t ScheduleAttr::getBlocksPerSM(SparseAttendOp op, TargetAttr target) const
   int64_t byMemory = target.sharedMemoryBytesPerSM() / (getSharedBytes(op) + reserved);
   // Fewer registers than these are not worth a second block.
   int64_t byRegisters = target.registersPerSM() / (getThreads(op) * 128);
-  return std::max<int64_t>(std::min(byMemory, byRegisters), 1);
+  if (!usesTensorMemory())
+    return std::max<int64_t>(std::min(byMemory, byRegisters), 1);
+  if (!op.getScore().empty()) // takes registers
+    return 1;
+  constexpr int64_t columns = 512, threads = 1024; // of a multiprocessor; more threads would not have registers enough
+  return std::max<int64_t>(std::min({byMemory, columns / getTensorColumns(op), threads / getThreads(op)}), 1);
 }
 
 LogicalResult ChunkAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t bytes, int64_t rows) {

@@ -15,6 +15,27 @@ namespace mlir::ssa {
 using namespace mlir;
 using namespace mlir::ssa;
 
+/// The schedule for tensor memory; none if its tiles do not fit. A tile has 128 rows or two times as many.
+static ScheduleAttr selectTensorSchedule(SparseAttendOp op, LoopOrder order, TargetAttr target) {
+  int64_t dim = op.getQuery().getType().getDimSize(3), valueDim = op.getOutput().getType().getDimSize(3), widest = std::max(dim, valueDim);
+  bool isTall = ScheduleAttr::getRowsPerList(op).value_or(256) >= 256 && widest <= 128 && op.getScore().empty();
+  auto make = [&](int64_t keys, int64_t stages) {
+    return ScheduleAttr::get(op.getContext(), order, Instruction::tcgen05, isTall ? 256 : 128, keys, stages, /*split=*/1, Partials::f32);
+  };
+  // The most keys a step for which two stages fit; more stages where there is room.
+  for (int64_t keys : {64, 32, 16}) {
+    ScheduleAttr best = make(keys, 2);
+    if (best.getSharedBytes(op) > target.sharedMemoryBytes())
+      continue;
+    for (int64_t stages : {3, 4})
+      if (ScheduleAttr more = make(keys, stages);
+          more.getSharedBytes(op) <= target.sharedMemoryBytes() && more.getBlocksPerSM(op, target) >= best.getBlocksPerSM(op, target))
+        best = more;
+    return best;
+  }
+  return {};
+}
+
 /// The choice follows what docs/kernels.md measured: tall tiles read keys and values for more rows, long steps synchronise less often;
 /// rows that are not there cost as much as others, and so do steps that large blocks do not fill.
 static ScheduleAttr selectSchedule(SparseAttendOp op, TargetAttr target) {
@@ -23,6 +44,8 @@ static ScheduleAttr selectSchedule(SparseAttendOp op, TargetAttr target) {
   int64_t rowsPerList = ScheduleAttr::getRowsPerList(op).value_or(128);
   auto ignore = [](const Twine &) {};
   LoopOrder order = succeeded(ScheduleAttr::verifyOrder(LoopOrder::head_packed, op, ignore)) ? LoopOrder::head_packed : LoopOrder::shared_list;
+  if (ScheduleAttr tensor = target.hasTCGen05() ? selectTensorSchedule(op, order, target) : ScheduleAttr())
+    return tensor;
   auto make = [&](Instruction instruction, int64_t rows, int64_t keys, int64_t stages) {
     return ScheduleAttr::get(op.getContext(), order, instruction, rows, keys, stages, /*split=*/1, Partials::f32);
   };

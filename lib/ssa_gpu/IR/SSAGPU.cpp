@@ -5,7 +5,7 @@
 #include "ssa_gpu/IR/SSAGPU.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include <numeric>
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::ssa_gpu;
@@ -46,26 +46,53 @@ int64_t ssa_gpu::getGroups(RankedTensorType tile) {
   return layout ? layout.getGroups() : 1;
 }
 
+bool ssa_gpu::isRowwise(RankedTensorType tile) {
+  auto layout = dyn_cast<AccumulatorAttr>(tile.getEncoding());
+  auto rows = dyn_cast<RowsAttr>(tile.getEncoding());
+  return (layout && layout.getRowwise()) || (rows && rows.getRowwise());
+}
+
 int64_t ssa_gpu::getValuesPerThread(RankedTensorType tile) {
   if (hasLayout<PlacesAttr>(tile)) // one lane or more for 16 rows, of all warps in the worst case
     return (tile.getDimSize(0) + 15) / 16;
+  if (isRowwise(tile))
+    return hasLayout<RowsAttr>(tile) ? 1 : tile.getDimSize(1);
   return hasLayout<RowsAttr>(tile) ? 2 : tile.getDimSize(1) / 2 / getGroups(tile);
 }
 
-Type SharedType::parse(AsmParser &parser) {
+/// `<64x128xbf16>`
+template <typename MemoryType>
+static Type parseMemory(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type elementType;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) || parser.parseType(elementType) ||
       parser.parseGreater())
     return {};
-  return parser.getChecked<SharedType>(loc, parser.getContext(), shape, elementType);
+  return parser.getChecked<MemoryType>(loc, parser.getContext(), shape, elementType);
 }
 
-void SharedType::print(AsmPrinter &printer) const {
+template <typename MemoryType>
+static void printMemory(AsmPrinter &printer, MemoryType type) {
   printer << '<';
-  printer.printDimensionList(getShape());
-  printer << 'x' << getElementType() << '>';
+  printer.printDimensionList(type.getShape());
+  printer << 'x' << type.getElementType() << '>';
+}
+
+Type SharedType::parse(AsmParser &parser) { return parseMemory<SharedType>(parser); }
+void SharedType::print(AsmPrinter &printer) const { printMemory(printer, *this); }
+Type TensorMemoryType::parse(AsmParser &parser) { return parseMemory<TensorMemoryType>(parser); }
+void TensorMemoryType::print(AsmPrinter &printer) const { printMemory(printer, *this); }
+
+LogicalResult TensorMemoryType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape, Type elementType) {
+  if (!isa<Float32Type, Float16Type, BFloat16Type>(elementType))
+    return emitError() << "expected elements of f32, f16 or bf16, but got " << elementType;
+  if (shape.size() != 2 && shape.size() != 3)
+    return emitError() << "expected rank 2, or 3 for a ring, but got " << shape.size();
+  int64_t rows = shape[shape.size() - 2], columns = shape.back();
+  if (shape.front() < 1 || rows < lanes || rows % lanes != 0 || columns < 16 || columns % 16 != 0)
+    return emitError() << "expected rows that are a multiple of " << lanes << " and columns that are one of 16, but got " << rows << " and " << columns;
+  return success();
 }
 
 LogicalResult SharedType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape, Type elementType) {
@@ -107,8 +134,10 @@ void RolesOp::build(OpBuilder &builder, OperationState &state, ArrayRef<int32_t>
 }
 
 int32_t RolesOp::getFirstThread(unsigned role) {
-  ArrayRef<int32_t> earlier = getThreads().take_front(role);
-  return std::accumulate(earlier.begin(), earlier.end(), 0);
+  int32_t first = 0;
+  for (int32_t threads : getThreads().take_front(role)) // each begins with a warpgroup
+    first += llvm::alignTo(threads, warpgroup);
+  return first;
 }
 
 LogicalResult RolesOp::verify() {
@@ -117,8 +146,8 @@ LogicalResult RolesOp::verify() {
     return emitOpError() << "expected threads and registers for " << roles << " programs, but got " << getThreads().size() << " and "
                          << getRegisters().size();
   for (auto [threads, registers] : llvm::zip(getThreads(), getRegisters())) {
-    if (threads < 128 || threads % 128 != 0)
-      return emitOpError() << "expected the threads of a role to be a multiple of 128, but got " << threads;
+    if (threads < 32 || (threads % warpgroup != 0 && (threads > warpgroup || threads % 32 != 0)))
+      return emitOpError() << "expected the threads of a role to be a multiple of " << warpgroup << ", or 32, 64 or 96, but got " << threads;
     if (registers < 24 || registers > 256 || registers % 8 != 0)
       return emitOpError() << "expected the registers of a role to be a multiple of 8 in 24 .. 256, but got " << registers;
   }
@@ -130,11 +159,92 @@ LogicalResult RolesOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult SlotOp::verify() {
-  SharedType ring = getRing().getType(), slot = getSlot().getType();
-  if (!ring.isRing() || slot.getShape() != ring.getShape().drop_front() || slot.getElementType() != ring.getElementType())
-    return emitOpError() << "expected " << slot << " to be one slot of a ring, but got " << ring;
+  auto verify = [&](auto ring, auto slot) -> LogicalResult {
+    if (!slot || !ring.isRing() || slot.getShape() != ring.getShape().drop_front() || slot.getElementType() != ring.getElementType())
+      return emitOpError() << "expected " << getSlot().getType() << " to be one slot of a ring, but got " << getRing().getType();
+    return success();
+  };
+  Type ring = getRing().getType(), slot = getSlot().getType();
+  if (auto shared = dyn_cast<SharedType>(ring))
+    return verify(shared, dyn_cast<SharedType>(slot));
+  return verify(cast<TensorMemoryType>(ring), dyn_cast<TensorMemoryType>(slot));
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor memory
+//===----------------------------------------------------------------------===//
+
+int64_t AllocTensorsOp::getColumns(TypeRange types) {
+  int64_t columns = 0;
+  for (Type type : types)
+    columns += cast<TensorMemoryType>(type).getColumns();
+  return columns;
+}
+
+int64_t AllocTensorsOp::getAllocatedColumns(TypeRange types) {
+  constexpr int64_t least = 32;
+  return std::max<int64_t>(llvm::PowerOf2Ceil(getColumns(types)), least);
+}
+
+LogicalResult AllocTensorsOp::verify() {
+  if (int64_t columns = getColumns(getResultTypes()); columns > TensorMemoryType::maxColumns)
+    return emitOpError() << "needs " << columns << " columns of tensor memory, but there are " << TensorMemoryType::maxColumns;
   return success();
 }
+
+LogicalResult MmaTensorOp::verify() {
+  TensorMemoryType result = getResult().getType();
+  SharedType rhs = getRhs().getType();
+  auto [shape, element, isRing] = [&]() -> std::tuple<ArrayRef<int64_t>, Type, bool> {
+    if (auto shared = dyn_cast<SharedType>(getLhs().getType()))
+      return {shared.getShape(), shared.getElementType(), shared.isRing()};
+    auto tensor = cast<TensorMemoryType>(getLhs().getType());
+    return {tensor.getShape(), tensor.getElementType(), tensor.isRing()};
+  }();
+  if (isRing || rhs.isRing() || !rhs.isTile() || result.isRing() || element != rhs.getElementType() || !result.getElementType().isF32())
+    return emitOpError() << "expected tiles, of one type of 16 bits for a result of f32, but got " << getLhs().getType() << ", " << rhs << " and " << result;
+  int64_t k = rhs.getShape()[getTransposed() ? 1 : 0], n = rhs.getShape()[getTransposed() ? 0 : 1], columns = result.getShape().back();
+  if (shape[0] != result.getRows() || n != columns || shape[1] != k)
+    return emitOpError() << "expected " << result.getRows() << "x" << k << " and " << k << "x" << columns
+                         << " as operands (the right one transposed), but got " << shape[0] << "x" << shape[1] << " and " << k << "x" << n;
+  if (constexpr int64_t most = 256; k % 16 != 0 || n % 16 != 0 || n > most)
+    return emitOpError() << "expected the inner size and the columns to be multiples of 16, and at most " << most << " columns, but got " << k << " and " << n;
+  return success();
+}
+
+/// A tile of registers that is some columns of one in tensor memory.
+static LogicalResult verifyAccess(Operation *op, RankedTensorType tile, TensorMemoryType memory) {
+  if (memory.isRing() || !isRowwise(tile) || tile.getDimSize(0) != memory.getRows() || tile.getDimSize(1) > memory.getShape().back() ||
+      tile.getDimSize(1) % 16 != 0 || !tile.getElementType().isF32())
+    return op->emitOpError() << "expected a rowwise tile of f32 with " << memory.getRows() << " rows and a multiple of 16 columns of a tile, but got " << tile
+                             << " and " << memory;
+  return success();
+}
+
+SmallVector<int64_t> LoadTensorOp::getPieces(int64_t columns) {
+  SmallVector<int64_t> pieces;
+  for (int64_t width : {32, 16, 8})
+    for (; columns >= width; columns -= width)
+      pieces.push_back(width);
+  return pieces;
+}
+SmallVector<int64_t> StoreTensorOp::getPieces(int64_t columns) { return LoadTensorOp::getPieces(columns); }
+
+LogicalResult LoadTensorOp::verify() {
+  if (!getSource().getType().getElementType().isF32())
+    return emitOpError() << "expected elements of f32, but got " << getSource().getType();
+  return verifyAccess(*this, getTile().getType(), getSource().getType());
+}
+LogicalResult StoreTensorOp::verify() { return verifyAccess(*this, getTile().getType(), getTarget().getType()); }
+
+LogicalResult SaveRowsOp::verify() {
+  RankedTensorType rows = getRows().getType();
+  SharedType array = getArray().getType();
+  if (!isRowwise(rows) || array.isTile() || array.isRing() || array.getShape()[0] != rows.getDimSize(0) || array.getElementType() != rows.getElementType())
+    return emitOpError() << "expected a rowwise tile and an array with an entry for each of its rows, but got " << rows << " and " << array;
+  return success();
+}
+
 
 LogicalResult MmaOp::verify() {
   RankedTensorType acc = getAccumulator().getType();

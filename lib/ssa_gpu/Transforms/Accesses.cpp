@@ -45,7 +45,8 @@ SmallVector<Access, 2> mlir::ssa_gpu::getAccesses(Operation *op) {
         return Accesses{{order.getLow(), false}, {order.getHigh(), false}, {order.getLow(), true}, {order.getHigh(), true}};
       })
       .Case([](JoinGroupsOp join) { return Accesses{{join.getScratch(), true}, {join.getScratch(), false}}; })
-      .Case([](MmaOp mma) {
+      .Case([](SaveRowsOp save) { return Accesses{{save.getArray(), true}}; })
+      .Case<MmaOp, MmaTensorOp>([](auto mma) {
         Accesses reads;
         for (Value tile : {mma.getLhs(), Value(mma.getRhs())})
           if (isa<SharedType>(tile.getType()))

@@ -55,7 +55,7 @@ private:
   bool join(Operation *at, State &state, const State &other);
 
   void take(Operation *op, Value pipe, Value ticket, bool isEmpty, State &state);
-  void giveBack(Operation *op, Value pipe, Value ticket, bool isEmpty, State &state);
+  void giveBack(Operation *op, Value pipe, Value ticket, bool isEmpty, State &state, bool afterProducts = false);
   void access(Operation *op, const Access &access, State &state);
   InFlightDiagnostic fail(Operation *op, const Twine &message) {
     hasFailed = true;
@@ -178,7 +178,7 @@ void RoleWalk::visit(Operation *op, State &state) {
       .Case([&](AcquireOp acquire) { take(op, acquire.getPipe(), acquire.getTicket(), /*isEmpty=*/true, state); })
       .Case([&](AwaitOp await) { take(op, await.getPipe(), await.getTicket(), /*isEmpty=*/false, state); })
       .Case([&](PublishOp publish) { giveBack(op, publish.getPipe(), publish.getTicket(), /*isEmpty=*/true, state); })
-      .Case([&](ReleaseOp release) { giveBack(op, release.getPipe(), release.getTicket(), /*isEmpty=*/false, state); })
+      .Case([&](ReleaseOp release) { giveBack(op, release.getPipe(), release.getTicket(), /*isEmpty=*/false, state, release.getProducts()); })
       .Case<CopyRowsOp, CopyBlockOp>([&](auto copy) { state.copies.add(copy, -1); })
       .Case([&](CommitCopiesOp) { state.copies.grow(); })
       .Case<FinishCopiesOp, WaitCopiesOp>([&](auto wait) { state.copies.wait(wait.getPending()); })
@@ -189,6 +189,7 @@ void RoleWalk::visit(Operation *op, State &state) {
         }
       })
       .Case([&](WaitMmaOp wait) { state.products.wait(wait.getPending()); })
+      .Case([&](MmaTensorOp mma) { state.products.add(mma, 0); }) // no op waits for it
       .Default([&](Operation *other) {
         for (Region &region : other->getRegions())
           walk(region, state);
@@ -233,7 +234,7 @@ void RoleWalk::take(Operation *op, Value pipe, Value name, bool isEmpty, State &
   state.held.push_back(ticket);
 }
 
-void RoleWalk::giveBack(Operation *op, Value pipe, Value name, bool isEmpty, State &state) {
+void RoleWalk::giveBack(Operation *op, Value pipe, Value name, bool isEmpty, State &state, bool afterProducts) {
   Ticket *held = llvm::find_if(state.held, [&](const Ticket &t) { return t.pipe == pipe && t.isEmpty == isEmpty && t.names.contains(name); });
   if (held == state.held.end()) {
     fail(op, Twine("gives back a slot that the role does not hold: an '") + (isEmpty ? "ssa_gpu.acquire" : "ssa_gpu.await") + "' of this ticket must come before");
@@ -252,8 +253,9 @@ void RoleWalk::giveBack(Operation *op, Value pipe, Value name, bool isEmpty, Sta
       return;
     }
   for (Operation *product : state.products.getOps())
-    if (!isEmpty && isUsed(product)) {
-      fail(op, "gives back a slot while a product may still read it: an 'ssa_gpu.wait_mma' must come between").attachNote(product->getLoc())
+    if (!isEmpty && !afterProducts && isUsed(product)) {
+      StringRef remedy = isa<MmaTensorOp>(product) ? "it must be given back 'after products'" : "an 'ssa_gpu.wait_mma' must come between";
+      fail(op, "gives back a slot while a product may still read it: " + remedy).attachNote(product->getLoc())
           << "the product begins here";
       return;
     }
@@ -292,21 +294,21 @@ void RoleWalk::access(Operation *op, const Access &access, State &state) {
 // Pipes
 //===----------------------------------------------------------------------===//
 
-/// Each pipe has one role that fills its slots and another that empties them.
+/// Each pipe has one role that fills its slots, and others that empty them.
 static LogicalResult verifyEnds(RolesOp roles) {
   for (AllocPipeOp pipe : roles->getParentRegion()->getOps<AllocPipeOp>()) {
     llvm::SmallSetVector<Region *, 2> fills, empties;
     for (Operation *user : pipe->getUsers())
       for (Region &role : roles.getPrograms())
         if (role.isAncestor(user->getParentRegion())) {
-          if (isa<AcquireOp, PublishOp, CopyBoxOp>(user))
+          if (isa<AcquireOp, AwaitEmptyOp, PublishOp, CopyBoxOp>(user))
             fills.insert(&role);
           else
             empties.insert(&role);
         }
-    if (fills.size() != 1 || empties.size() != 1 || fills.front() == empties.front())
+    if (fills.size() != 1 || empties.empty() || empties.contains(fills.front()))
       return pipe.emitOpError("has ")
-             << fills.size() << " roles that fill its slots and " << empties.size() << " that empty them: it must be one each, and not the same";
+             << fills.size() << " roles that fill its slots and " << empties.size() << " that empty them: one must fill them, and others empty them";
   }
   return success();
 }

@@ -414,7 +414,7 @@ void KernelWalk::access(Operation *op, State &state) {
     if (access.writes)
       write(op, access.memory, state, isa<CopyRowsOp, CopyBlockOp>(op) ? uncommitted : written);
     else
-      read(op, access.memory, state, mma && mma.getFamily() == Family::wgmma);
+      read(op, access.memory, state, isa<MmaTensorOp>(op) || (mma && mma.getFamily() == Family::wgmma));
   }
 }
 

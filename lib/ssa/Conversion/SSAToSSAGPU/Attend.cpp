@@ -72,12 +72,15 @@ LogicalResult AttendConversion::readSchedule() {
   if (!schedule)
     return op.emitOpError("has no schedule; run 'ssa-select-schedule'");
   TargetAttr target = TargetAttr::of(op);
+  plan.instruction = schedule.getInstruction();
   plan.family = schedule.getInstruction() == Instruction::wgmma ? ssa_gpu::Family::wgmma : ssa_gpu::Family::mma_sync;
   plan.tileRows = schedule.getTileRows();
   plan.tileKeys = schedule.getTileKeys();
   plan.stages = schedule.getStages();
   plan.querySlots = schedule.getQuerySlots(op);
   plan.groups = schedule.getGroups(op);
+  plan.valueParts = schedule.getValueParts(op);
+  plan.scoreSlots = schedule.usesTensorMemory() ? schedule.getScoreSlots(op) : 0;
   plan.threads = schedule.getThreads(op);
   plan.blocksPerSM = schedule.getBlocksPerSM(op, target);
   // Producers run ahead into the next item, so blocks stay; others come and go.
@@ -105,7 +108,9 @@ LogicalResult AttendConversion::readSchedule() {
                                                                  {"key", host.getBuffer(op.getKey())},
                                                                  {"value", host.getBuffer(op.getValue())}});
   constexpr int64_t accelerated = 8; // elements of 16 bytes, to which the accelerator needs addresses and strides aligned
-  plan.hasBoxes = schedule.hasRoles() && target.hasTMA() && plan.contiguousSteps && plan.width == accelerated;
+  // A box of values would have all columns of a panel, from the first on.
+  bool isWhole = plan.valuesAreKeys || plan.valueParts == 1;
+  plan.hasBoxes = schedule.hasRoles() && target.hasTMA() && plan.contiguousSteps && plan.width == accelerated && isWhole;
   return success();
 }
 
@@ -194,7 +199,7 @@ LogicalResult AttendConversion::attend(ArrayRef<Value> maps) {
       return buildKernel(partials.outputs, partials.lses, transposed, maps, items);
     });
   Value q = host.getBuffer(op.getQuery()), numLists = e.ceilDiv(e.dim(q, 2), e.index(plan.queryBlock));
-  Value items = e.mul(e.mul(e.dim(q, 0), e.index(plan.cells * plan.tilesPerList() * plan.split)), numLists);
+  Value items = e.mul(e.mul(e.dim(q, 0), e.index(plan.cells * plan.tilesPerList() * plan.split * plan.valueParts)), numLists);
   if (plan.split == 1)
     return buildKernel(output, lse, lists, maps, items);
   if (failed(buildKernel(parts->outputs, parts->lses, lists, maps, items)))

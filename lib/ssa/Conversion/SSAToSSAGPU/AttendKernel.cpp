@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace mlir::ssa;
 
 AttendKernel::AttendKernel(KernelBuilder &k, SparseAttendOp op, const AttendPlan &plan)
-    : k(k), op(op), plan(plan), t(k, plan.tileRows, plan.groups), elementType(op.getQuery().getType().getElementType()) {}
+    : k(k), op(op), plan(plan), t(k, plan.tileRows, plan.groups, /*rowwise=*/plan.usesTensorMemory()), elementType(op.getQuery().getType().getElementType()) {}
 
 LogicalResult AttendKernel::build(Value items) {
   readSizes();
@@ -21,7 +21,10 @@ LogicalResult AttendKernel::build(Value items) {
   allocate();
   if (!op.getScore().empty() && !plan.hasRoles()) // without a word the assembler spills for a region's values
     k.setBlocksPerSM(plan.blocksPerSM);
-  plan.hasRoles() ? buildRoles(total) : buildWithoutRoles(total);
+  if (plan.usesTensorMemory())
+    buildTensorRoles(total);
+  else
+    plan.hasRoles() ? buildRoles(total) : buildWithoutRoles(total);
   return result;
 }
 
@@ -42,6 +45,8 @@ void AttendKernel::allocate() {
     weightTile = t.alloc({plan.tileRows, plan.tileKeys}, elementType);
     scratch = t.alloc({2, plan.groups * plan.tileRows}, f32);
   }
+  if (plan.usesTensorMemory())
+    return allocateTensors();
   if (!plan.hasRoles())
     return;
   stepsRing = t.alloc({plan.querySlots, 1}, i32);
@@ -57,7 +62,7 @@ void AttendKernel::readSizes() {
   keys.view = BufferView(k, k.getArgument(keyArg));
   keys.columns = plan.dim;
   values.view = BufferView(k, k.getArgument(valueArg));
-  values.columns = plan.valueDim;
+  values.columns = plan.valueDim / plan.valueParts;
   outputView = BufferView(k, k.getArgument(outputArg));
   lseView = BufferView(k, k.getArgument(lseArg));
   queries = k.toI32(k.dim(queryView.buffer, 2));
@@ -88,6 +93,8 @@ AttendKernel::Item AttendKernel::decodeItem(Value number) {
   };
   if (plan.split > 1)
     item.part = k.toI32(split(k.index(plan.split)));
+  if (plan.valueParts > 1)
+    item.valuePart = split(k.index(plan.valueParts));
   Value tile = split(k.index(plan.tilesPerList()));
   // Under a causal mask the last queries see most: they go first, so that the short ones fill the gaps.
   item.list = k.sub(k.sub(lists, k.index(1)), split(lists));
@@ -179,7 +186,8 @@ Value AttendKernel::getHead(const Item &item, const Rows &rows) {
 
 Value AttendKernel::getRowsBegin(const Item &item, const KeySlots &slots, const Rows &rows) {
   Value head = getHead(item, rows);
-  return op.isGathered() ? rows.view.getBegin(k, {item.batch, head, slots.listRow}) : rows.view.getBegin(k, {item.batch, head});
+  Value begin = op.isGathered() ? rows.view.getBegin(k, {item.batch, head, slots.listRow}) : rows.view.getBegin(k, {item.batch, head});
+  return item.valuePart && &rows == &values ? k.add(begin, k.mul(item.valuePart, k.index(values.columns))) : begin;
 }
 
 AttendKernel::Lookup AttendKernel::lookUp(const Item &item, const KeySlots &slots, Value step) {
@@ -454,26 +462,31 @@ void AttendKernel::produce(Value total) {
     t.commitCopies();
     t.finishCopies(0);
     t.publish(queryPipe, tickets[0]);
-    // What is to be copied next is looked up before there is room for it.
-    Lookup carried = lookUp(item, slots, k.i32(0));
-    carried.push_back(tickets[1]);
-    Value ticket = k.loop(k.i32(0), slots.steps, k.i32(1), carried, [&](Value step, ValueRange carried) -> SmallVector<Value> {
-      Lookup found(carried.drop_back()), next = lookUp(item, slots, k.add(step, k.i32(1)));
-      Value ticket = carried.back(), stage = slotOf(ticket, plan.stages);
-      t.acquire(keys.pipe, ticket);
-      loadNumbers(slots, step, found, stage);
-      loadRows(item, slots, found, keys, stage, ticket);
-      t.publish(keys.pipe, ticket);
-      if (!plan.valuesAreKeys) {
-        t.acquire(values.pipe, ticket);
-        loadRows(item, slots, found, values, stage, ticket);
-        t.publish(values.pipe, ticket);
-      }
-      next.push_back(this->next(ticket, plan.stages));
-      return next;
-    }).back();
+    Value ticket = produceSteps(item, slots, tickets[1]);
     return {next(tickets[0], plan.querySlots), ticket};
   });
+}
+
+/// All steps of an item; the next ticket.
+Value AttendKernel::produceSteps(const Item &item, const KeySlots &slots, Value first) {
+  // What is to be copied next is looked up before there is room for it.
+  Lookup carried = lookUp(item, slots, k.i32(0));
+  carried.push_back(first);
+  return k.loop(k.i32(0), slots.steps, k.i32(1), carried, [&](Value step, ValueRange carried) -> SmallVector<Value> {
+    Lookup found(carried.drop_back()), next = lookUp(item, slots, k.add(step, k.i32(1)));
+    Value ticket = carried.back(), stage = slotOf(ticket, plan.stages);
+    t.acquire(keys.pipe, ticket);
+    loadNumbers(slots, step, found, stage);
+    loadRows(item, slots, found, keys, stage, ticket);
+    t.publish(keys.pipe, ticket);
+    if (!plan.valuesAreKeys) {
+      t.acquire(values.pipe, ticket);
+      loadRows(item, slots, found, values, stage, ticket);
+      t.publish(values.pipe, ticket);
+    }
+    next.push_back(this->next(ticket, plan.stages));
+    return next;
+  }).back();
 }
 
 void AttendKernel::consume(Value total) {

@@ -10,7 +10,7 @@
 // the token or summary that it stands for. Keys and values are gathered row by row into rings of tiles.
 //
 // With `mma_sync` all threads copy and multiply. With `wgmma` the block has roles: some warps copy, steps and items ahead of those that
-// multiply.
+// multiply. With `tcgen05` products are in tensor memory, and there are more roles (AttendTensorMemory.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,9 +25,10 @@ namespace mlir::ssa {
 
 /// The schedule, and what follows from it and from the types.
 struct AttendPlan {
-  ssa_gpu::Family family;
+  Instruction instruction;
+  ssa_gpu::Family family; // of products in registers
   int64_t tileRows, tileKeys, stages;
-  int64_t querySlots, groups; // see ScheduleAttr
+  int64_t querySlots, groups, valueParts, scoreSlots; // see ScheduleAttr
   int64_t dim, valueDim, cells, group, queryBlock;
   std::optional<SelectionType> selection; // of the lists that pass by
   bool isKeyOuter = false;
@@ -43,17 +44,19 @@ struct AttendPlan {
 
   /// Numbers that say who takes part in a step.
   int64_t membersOfStep() const { return KeySlots::getMembersOfStep(memberWords, selection->getKeyBlock(), tileKeys); }
-  bool hasRoles() const { return family == ssa_gpu::Family::wgmma; }
+  bool usesTensorMemory() const { return instruction == Instruction::tcgen05; }
+  bool hasRoles() const { return instruction != Instruction::mma_sync; }
   int64_t tilesPerList() const { return ceilDiv(queryBlock * group, tileRows); }
   int64_t paddedDim() const { return ceilDiv(dim, 16) * 16; }
-  int64_t paddedValueDim() const { return ceilDiv(valueDim, 16) * 16; }
+  /// Of one part, if there are several.
+  int64_t paddedValueDim() const { return ceilDiv(valueDim / valueParts, 16) * 16; }
   /// Short steps leave registers for the queries, which products then need not read from shared memory.
   bool queriesInRegisters() const { return groups == 1 && (!hasRoles() || (tileKeys <= 64 && dim <= 128 && valueDim <= 128)); }
   /// Elements of the output that a thread stores at a time.
   int64_t storeWidth() const { return valueDim % 8 == 0 ? 8 : 2; }
   /// Those that multiply.
   int64_t consumers() const { return 2 * tileRows * groups; }
-  int64_t producers() const { return threads - consumers(); }
+  int64_t producers() const { return ScheduleAttr::numProducers; }
 };
 
 /// Builds the body of the kernel of `op` at the place of `k`.
@@ -85,6 +88,7 @@ private:
     Value firstPosition, lastPosition; // i32
     Value part;                        // of the steps, i32; null where they are not split
     Value block, firstEntry, numEntries; // i32: the key block of the item, where its entries begin, how many it has; of `key_outer`
+    Value valuePart;                     // of the columns of the output, an index; null if there is one
   };
   /// The running softmax of the rows.
   struct State {
@@ -119,11 +123,25 @@ private:
   void buildWithoutRoles(Value total);
   void buildRoles(Value total);
   void produce(Value total);
+  Value produceSteps(const Item &item, const KeySlots &slots, Value first);
   void consume(Value total);
   Value beginScores(Value lhs, Value ticket);
   /// All steps of a tile, of which there is one at least: the state, and the next ticket.
   SmallVector<Value> consumeKeysAndValues(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value steps, Value first);
   SmallVector<Value> consumeKeys(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value steps, Value first);
+
+  void allocateTensors();
+  void buildTensorRoles(Value total);
+  void load(Value total);
+  Value takeSteps(Value ticket);
+  void multiply(Value total);
+  void beginTensorScores(Value queryTile, Value keyTicket, Value scoreTicket);
+  void beginTensorOutputs(const Item &item, Value keyTicket, Value weightTicket, Value adds);
+  void softmax(Value total);
+  void correct(Value rescale, Value weightTicket);
+  void handOver(const Item &item, ScoreTiles &scores, Value ticket, Value steps, Value held, Value sum);
+  void finish(Value total);
+  void storePiece(const Item &item, Value tile, int64_t column, int64_t columns);
 
   void loadQueries(const Item &item, Value tile);
   /// What is to be copied in a step: the first number and how many there are, or the places of the rows of keys and values.
@@ -165,6 +183,10 @@ private:
   BufferView queryView, outputView, lseView;
   Rows keys, values; // one pipe and ring for both if values are keys
   Value queryRing, queryPipe, numberRing, memberRing, stepsRing, weightTile, scratch;
+  // With tensor memory: scores, weights and outputs, pipes between those that make them; what outputs are multiplied by, and how many steps they have.
+  SmallVector<Value> tensors;
+  Value stepsPipe, scorePipe, weightPipe, outputPipe, factorPipe, factorRing, countRing;
+  static constexpr int64_t itemSlots = 2; // items whose steps or factors are handed over at a time
 };
 
 } // namespace mlir::ssa

@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace mlir::ssa;
 
 RoutePlan::RoutePlan(const RouteContext &c, TargetAttr target)
-    : family(target.hasWGMMA() ? ssa_gpu::Family::wgmma : ssa_gpu::Family::mma_sync), paddedDim(ssa::ceilDiv(c.dim, 16) * 16),
+    : usesTensorMemory(target.hasTCGen05()), family(target.hasWGMMA() ? ssa_gpu::Family::wgmma : ssa_gpu::Family::mma_sync), paddedDim(ssa::ceilDiv(c.dim, 16) * 16),
       operands(c.op.getBound() ? 2 : 1), unit(std::gcd(c.group, c.heads / c.keyHeads)), sharedBytes(target.sharedMemoryBytes()),
       sharedBytesPerSM(target.sharedMemoryBytesPerSM()) {
   // What has 8 bits is exact in both types of 16.
@@ -53,9 +53,16 @@ static void setPairs(RoutePlan &plan, const RouteContext &c) {
 
 bool RoutePlan::setSizes(const RouteContext &c) {
   constexpr int64_t large = 128, small = 64, reserved = 8192; // of a block, for arrays and by the system
+  if (usesTensorMemory && setSizes(c, large)) // its tiles have 128 rows
+    return true;
+  usesTensorMemory = false;
   pairs = large;
-  if (2 * (3 * tileBytes() + reserved) > sharedBytesPerSM)
-    pairs = small; // two blocks should fit, so that one computes while the other waits
+  // Two blocks should fit, so that one computes while the other waits.
+  return setSizes(c, 2 * (3 * tileBytes() + reserved) > sharedBytesPerSM ? small : large);
+}
+
+bool RoutePlan::setSizes(const RouteContext &c, int64_t pairsOfTile) {
+  pairs = pairsOfTile;
   setPairs(*this, c);
   keyStages = sumsStages = 2;
   if (c.isSoftmax() && sumsBytes(c) > sharedBytes)

@@ -137,7 +137,7 @@ void RouteTileKernel::storeScores(TileEmitter &t, Value scores, Value firstColum
 
 /// An item is a tile of rows and some steps.
 void RouteTileKernel::buildScoresItem(Value item) {
-  TileEmitter t(*this, keys);
+  TileEmitter t = getTiles();
   Turns turns(plan);
   Value steps = ceilDiv(dim(get(RouteArgument::scores), 3), index(keys)), perItem = get(RouteArgument::steps);
   Value items = ceilDiv(steps, perItem), begin = mul(rem(item, items), perItem), end = min(add(begin, perItem), steps);

@@ -65,7 +65,7 @@ void RouteTileKernel::storeSums(TileEmitter &t, ValueRange state, Value chunk, V
 
 /// An item is a tile of rows of one chunk, and a part of their columns.
 void RouteTileKernel::buildSumsItem(Value item) {
-  TileEmitter t(*this, plan.pairs);
+  TileEmitter t = getTiles();
   Value parts = dim(get(RouteArgument::partSums), 3);
   auto split = [&](Value count) {
     Value part = rem(item, count);

@@ -5,6 +5,7 @@
 #include "RouteTiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace mlir::ssa;
@@ -63,6 +64,11 @@ Value RouteTileKernel::getKeyHead(Value chunk) {
 /// each of which is written to a place of its own.
 void RouteTileKernel::setBlocks(int64_t bytes) {
   constexpr int64_t reserved = 1024, threadsForRegisters = 512; // with 128 registers each
+  if (plan.usesTensorMemory) { // of 512 columns; a thread holds a row of a product
+    constexpr int64_t columns = 512, threadsWithRows = 384;
+    int64_t most = std::min(columns / getColumns(), threadsWithRows / plan.threads());
+    return setBlocksPerSM(std::clamp<int64_t>(plan.sharedBytesPerSM / (bytes + reserved), 1, most));
+  }
   bool isLight = plan.family == ssa_gpu::Family::wgmma && !(keysFirst && foldedColumns() > 64);
   int64_t most = isLight ? threadsForRegisters / (2 * keys) : 1;
   setBlocksPerSM(std::clamp<int64_t>(plan.sharedBytesPerSM / (bytes + reserved), 1, most));
@@ -167,6 +173,42 @@ void RouteTileKernel::loadKeys(TileEmitter &t, Value chunk, const Step &step) {
 // Products
 //===----------------------------------------------------------------------===//
 
+/// `forEachItem` with what products need around the loop.
+void RouteTileKernel::forEachTile(Value count, llvm::function_ref<void(Value)> body) {
+  if (!plan.usesTensorMemory)
+    return forEachItem(count, body);
+  Value total = addItems(count, maxGrid);
+  TileEmitter t = getTiles();
+  productPipe = t.allocPipe(1, /*producers=*/1, /*consumers=*/plan.threads() / 32);
+  SmallVector<Value> tensors = t.allocTensors({{{plan.pairs, getColumns()}, f32Type()}});
+  product = tensors.front();
+  productTicket = memref::AllocaOp::create(builder, loc, MemRefType::get({1}, i32Type()));
+  store(i32(0), productTicket, index(0));
+  forEachItem(total, {}, [&](Value item, ValueRange) {
+    body(item);
+    return SmallVector<Value>();
+  });
+  t.freeTensors(tensors);
+}
+
+Value RouteTileKernel::multiplyInTensors(TileEmitter &t, Value queryStage, Value keyStage) {
+  auto add = [&](Value queryRing, Value keyRing, bool adds) {
+    Value queries = t.slot(queryRing, queryStage), keys = t.slot(keyRing, keyStage);
+    keysFirst ? t.mmaTensor(keys, queries, /*transposed=*/true, product, bit(adds)) : t.mmaTensor(queries, keys, /*transposed=*/true, product, bit(adds));
+  };
+  Value ticket = load(productTicket, index(0));
+  t.acquire(productPipe, ticket); // all have read the product before
+  add(queryLow, keyLow, false);
+  if (keyHigh)
+    add(queryHigh, keyHigh, true);
+  t.publish(productPipe, ticket, /*afterProducts=*/true);
+  t.await(productPipe, ticket);
+  Value values = t.loadTensor(product, i32(0), getColumns());
+  t.release(productPipe, ticket);
+  store(bitXor(ticket, i32(1)), productTicket, index(0)); // one slot: tickets are 0 and 1
+  return values;
+}
+
 /// Adds the product of two tiles.
 Value RouteTileKernel::addProduct(TileEmitter &t, Value lhs, Value rhs, Value sum) {
   if (plan.family == ssa_gpu::Family::wgmma)
@@ -182,6 +224,8 @@ Value RouteTileKernel::addProduct(TileEmitter &t, Value lhs, Value rhs, Value su
 }
 
 Value RouteTileKernel::multiply(TileEmitter &t, Value queryStage, Value keyStage) {
+  if (plan.usesTensorMemory)
+    return multiplyInTensors(t, queryStage, keyStage);
   auto addTo = [&](Value queryRing, Value keyRing, Value sum) {
     Value queries = t.slot(queryRing, queryStage), keys = t.slot(keyRing, keyStage);
     return keysFirst ? addProduct(t, keys, queries, sum) : addProduct(t, queries, keys, sum);
@@ -251,7 +295,7 @@ void RouteTileKernel::buildSums() {
   Value tiles = countRowTiles(e, c, plan, e.dim(query, 2));
   Value items = e.mul(e.mul(e.mul(e.dim(query, 0), e.index(c.cells * plan.chunks)), tiles), parts);
   setBlocks(plan.sumsBytes(c));
-  forEachItem(items, [&](Value item) { buildSumsItem(item); });
+  forEachTile(items, [&](Value item) { buildSumsItem(item); });
   finish();
 }
 
@@ -260,7 +304,7 @@ void RouteTileKernel::buildScores() {
   Value scores = c.getHost(RouteArgument::scores), steps = e.ceilDiv(e.dim(scores, 3), e.index(plan.pairs));
   Value tiles = e.mul(e.mul(e.dim(scores, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(scores, 2)));
   setBlocks(plan.scoresBytes(c));
-  forEachItem(e.mul(tiles, e.ceilDiv(steps, c.getHost(RouteArgument::steps))), [&](Value item) { buildScoresItem(item); });
+  forEachTile(e.mul(tiles, e.ceilDiv(steps, c.getHost(RouteArgument::steps))), [&](Value item) { buildScoresItem(item); });
   finish();
 }
 

@@ -33,18 +33,25 @@ struct RoutePlan {
 
   /// Decides sizes; false if shared memory is too small.
   bool setSizes(const RouteContext &c);
+  /// Threads of a block: two hold a row of a product, or one where it is in tensor memory.
+  int64_t threads() const { return usesTensorMemory ? pairs : 2 * pairs; }
   int64_t tileBytes() const { return pairs * ssa_gpu::SharedType::getPaddedColumns(paddedDim) * 2 * operands; }
   int64_t arrayBytes(const RouteContext &c, int64_t tilesOfPairs) const;
   int64_t scoresBytes(const RouteContext &c) const { return (queryStages + keyStages) * tileBytes() + arrayBytes(c, chunks); }
   int64_t sumsBytes(const RouteContext &c) const { return (1 + sumsStages) * tileBytes() + arrayBytes(c, 1); }
 
-  ssa_gpu::Family family;
+  bool usesTensorMemory;  // for products: tcgen05
+  ssa_gpu::Family family; // of products in registers
   Type elementType; // of tiles; null if there is none that holds the operands
   int64_t paddedDim, operands; // 2 for a bound
   int64_t unit;                // heads of a cell that follow one another and have one key head
   int64_t queryWidth = 0, keyWidth = 0;
   int64_t sharedBytes, sharedBytesPerSM;
 
+private:
+  bool setSizes(const RouteContext &c, int64_t pairsOfTile);
+
+public:
   int64_t pairs = 0;              // of a tile, and as many keys of a step
   int64_t queries = 0, heads = 0; // of a tile
   int64_t chunksPerUnit = 0, chunks = 0;
@@ -56,7 +63,7 @@ class RouteTileKernel : public KernelBuilder {
 public:
   /// With `keysFirst` the rows of products are keys, else they are pairs.
   RouteTileKernel(RouteContext &c, const RoutePlan &plan, StringRef name, bool keysFirst)
-      : KernelBuilder(c.host.builder, c.op, name, 2 * plan.pairs, c.arguments), c(c), plan(plan), keysFirst(keysFirst), keys(plan.pairs) {}
+      : KernelBuilder(c.host.builder, c.op, name, plan.threads(), c.arguments), c(c), plan(plan), keysFirst(keysFirst), keys(plan.pairs) {}
 
   /// The kernel that leaves maximum and sum of parts of rows (pairs first), and the one that writes scores (keys first).
   void buildSums();
@@ -83,7 +90,10 @@ private:
   void loadRows(TileEmitter &t, const BufferView &view, Value tile, int64_t width, llvm::function_ref<RowPlace(Value)> place);
   void loadQueries(TileEmitter &t, Value chunk, Value stage);
   void loadKeys(TileEmitter &t, Value chunk, const Step &step);
+  void forEachTile(Value count, llvm::function_ref<void(Value item)> body);
+  TileEmitter getTiles() { return TileEmitter(*this, plan.pairs, /*groups=*/1, /*rowwise=*/plan.usesTensorMemory); }
   Value addProduct(TileEmitter &t, Value lhs, Value rhs, Value sum);
+  Value multiplyInTensors(TileEmitter &t, Value queryStage, Value keyStage);
   Value multiply(TileEmitter &t, Value queryStage, Value keyStage);
 
   // Tiles of a product: rows are keys and columns pairs, or the other way round.
@@ -133,6 +143,8 @@ private:
   // Rings of tiles; arrays with an entry per query, per pair or per key.
   Value queryLow, queryHigh, keyLow, keyHigh;
   VisibleBlocks visibleArrays;
+  // Of products in tensor memory: where they are, the pipe that hands them over, and the ticket of the next one, a variable of a thread.
+  Value product, productPipe, productTicket;
   Value numberRing, scaleRing, weightRing, referenceRing, factorRing;
 };
 

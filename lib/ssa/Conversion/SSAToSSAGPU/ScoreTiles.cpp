@@ -98,6 +98,46 @@ SoftmaxStep ScoreTiles::getSoftmaxStep(Value logits, Value max, Value sum, Value
   return step;
 }
 
+Value ScoreTiles::compare(arith::CmpFPredicate predicate, Value a, Value b) { return arith::CmpFOp::create(e.builder, e.loc, predicate, a, b); }
+
+ScoreTiles::HeldReference ScoreTiles::getHeld(Value held) {
+  constexpr double nearest = 1 << 20;
+  Value zero = splatRows(0), isNone = compare(arith::CmpFPredicate::OEQ, held, splatRows(-std::numeric_limits<double>::infinity()));
+  Value finite = e.select(isNone, zero, held), product = e.fmul(finite, splatRows(factor));
+  Value isNear = compare(arith::CmpFPredicate::OLE, math::AbsFOp::create(e.builder, e.loc, product), splatRows(nearest));
+  Value whole = math::CeilOp::create(e.builder, e.loc, product);
+  return {e.select(isNear, zero, finite), e.select(isNear, whole, zero), isNear};
+}
+
+SoftmaxStep ScoreTiles::getHeldStep(Value logits, Value held, Value sum) {
+  SoftmaxStep step;
+  Value stepMax = t.reduce(ssa_gpu::RowReduction::max, logits), none = splatRows(-std::numeric_limits<double>::infinity());
+  // False of NaN, which is in the sum anyway, and of a row that has seen nothing yet.
+  Value grows = compare(arith::CmpFPredicate::OGT, e.fmul(e.fsub(stepMax, held), splatRows(factor)), splatRows(heldGrowth));
+  step.max = e.select(grows, stepMax, held);
+  HeldReference before = getHeld(held), now = getHeld(step.max);
+  Value rescales = e.both(grows, compare(arith::CmpFPredicate::ONE, held, none));
+  Value power = exp2(multiplyAdd(e.fsub(before.base, now.base), splatRows(factor), e.fsub(before.power, now.power)));
+  step.rescale = e.select(rescales, power, splatRows(1));
+  Value minus = t.broadcast(arith::NegFOp::create(e.builder, e.loc, now.power), columns);
+  auto finish = [&](Value differences) -> SmallVector<Value> {
+    Value weights = exp2(multiplyAdd(differences, splat(factor), minus));
+    return {weights, t.reduce(ssa_gpu::RowReduction::sum, weights)};
+  };
+  // The same bits either way for a row that is near.
+  SmallVector<Value> made = e.ifElse(t.warpAll(now.isNear), {logits.getType(), sum.getType()}, [&] { return finish(logits); },
+                                     [&] { return finish(e.fsub(logits, t.broadcast(now.base, columns))); });
+  step.weights = made[0];
+  step.sum = e.fadd(e.fmul(sum, step.rescale), made[1]);
+  return step;
+}
+
+Value ScoreTiles::getHeldReference(Value held) {
+  HeldReference reference = getHeld(held);
+  Value natural = scaleComesLast ? e.fmul(reference.base, splatRows(scale)) : reference.base;
+  return e.fadd(natural, e.fmul(reference.power, splatRows(1 / log2e)));
+}
+
 Value ScoreTiles::getNaturalReference(Value max) {
   Value natural = scaleComesLast ? e.fmul(max, splatRows(scale)) : max;
   return e.fsub(natural, e.fmul(getReference(max).rest, splatRows(1 / log2e)));

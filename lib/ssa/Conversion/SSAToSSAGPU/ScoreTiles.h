@@ -9,6 +9,7 @@
 #include "KeySlots.h"
 #include "ScoreRegion.h"
 #include "TileEmitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 namespace mlir::ssa {
 
@@ -35,6 +36,12 @@ public:
   /// What weights are relative to when `max` is the maximum, as a score: for the log-sum-exp.
   Value getNaturalReference(Value max);
 
+  /// The same step where earlier outputs are dear to rescale: weights stay relative to a maximum, `held`, until a row has one that is greater by
+  /// `heldGrowth` powers of two; each row decides for itself. `max` of the result is what is held then.
+  SoftmaxStep getHeldStep(Value logits, Value held, Value sum);
+  /// What weights are relative to when `held` is, as a score.
+  Value getHeldReference(Value held);
+
 private:
   /// What weights are relative to: in units of log2 it is `factor * max - rest`. Where the product is small enough for it the rest is what
   /// its rounding leaves, so that a weight is one multiply-add away from a logit; else it is 0. All are row tiles.
@@ -45,6 +52,14 @@ private:
     Value rest;
   };
   Reference getReference(Value max);
+  /// The same of what is held: a weight is `2^((logit - base) * factor - power)`. The power is whole, so that rescaling by it rounds nothing, and the base 0,
+  /// where that is small enough to be exact; else the power is 0.
+  struct HeldReference {
+    Value base, power, isNear;
+  };
+  HeldReference getHeld(Value held);
+  static constexpr double heldGrowth = 8; // weights up to 2^8, which f16 holds as well as those up to 1
+  Value compare(arith::CmpFPredicate predicate, Value a, Value b);
   Value exp2(Value v);
   Value multiplyAdd(Value a, Value b, Value c);
 

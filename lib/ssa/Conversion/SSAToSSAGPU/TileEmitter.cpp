@@ -9,11 +9,11 @@ using namespace mlir;
 using namespace mlir::ssa;
 
 RankedTensorType TileEmitter::accumulatorType(int64_t columns, Type elementType) {
-  return RankedTensorType::get({rows, columns}, elementType, ssa_gpu::AccumulatorAttr::get(builder.getContext(), groups));
+  return RankedTensorType::get({rows, columns}, elementType, ssa_gpu::AccumulatorAttr::get(builder.getContext(), groups, rowwise));
 }
 
 RankedTensorType TileEmitter::rowsType(Type elementType) {
-  return RankedTensorType::get({rows}, elementType, ssa_gpu::RowsAttr::get(builder.getContext()));
+  return RankedTensorType::get({rows}, elementType, ssa_gpu::RowsAttr::get(builder.getContext(), rowwise));
 }
 
 Value TileEmitter::constant(RankedTensorType tile, Attribute scalar) {
@@ -24,7 +24,18 @@ Value TileEmitter::alloc(ArrayRef<int64_t> shape, Type elementType) {
   return ssa_gpu::AllocOp::create(builder, loc, ssa_gpu::SharedType::get(builder.getContext(), shape, elementType), IntegerAttr());
 }
 
+SmallVector<Value> TileEmitter::allocTensors(ArrayRef<std::pair<SmallVector<int64_t>, Type>> tiles) {
+  auto types = llvm::map_to_vector(tiles, [&](const auto &tile) -> Type {
+    return ssa_gpu::TensorMemoryType::get(builder.getContext(), tile.first, tile.second);
+  });
+  return SmallVector<Value>(ssa_gpu::AllocTensorsOp::create(builder, loc, types, IntegerAttr()).getResults());
+}
+
 Value TileEmitter::slot(Value ring, Value index) {
+  if (auto tensors = dyn_cast<ssa_gpu::TensorMemoryType>(ring.getType())) {
+    auto one = ssa_gpu::TensorMemoryType::get(builder.getContext(), tensors.getShape().drop_front(), tensors.getElementType());
+    return ssa_gpu::SlotOp::create(builder, loc, one, ring, index);
+  }
   auto type = cast<ssa_gpu::SharedType>(ring.getType());
   auto one = ssa_gpu::SharedType::get(builder.getContext(), type.getShape().drop_front(), type.getElementType());
   return ssa_gpu::SlotOp::create(builder, loc, one, ring, index);

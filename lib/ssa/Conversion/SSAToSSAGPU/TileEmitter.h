@@ -16,10 +16,12 @@ struct RowPlace {
   Value exists;
 };
 
-/// Builds ops on tiles of `rows` rows at the place of an emitter; the columns of accumulators are spread over `groups` of warps.
+/// Builds ops on tiles of `rows` rows at the place of an emitter; the columns of accumulators are spread over `groups` of warps, or, with `rowwise`,
+/// a thread has a row.
 class TileEmitter {
 public:
-  TileEmitter(Emitter &e, int64_t rows, int64_t groups = 1) : builder(e.builder), loc(e.loc), rows(rows), groups(groups) {}
+  TileEmitter(Emitter &e, int64_t rows, int64_t groups = 1, bool rowwise = false)
+      : builder(e.builder), loc(e.loc), rows(rows), groups(groups), rowwise(rowwise) {}
 
   RankedTensorType accumulatorType(int64_t columns, Type elementType);
   RankedTensorType rowsType(Type elementType);
@@ -54,9 +56,10 @@ public:
     ssa_gpu::CopyBoxOp::create(builder, loc, map, at, tile, pipe, ticket);
   }
   void acquire(Value pipe, Value ticket) { ssa_gpu::AcquireOp::create(builder, loc, pipe, ticket); }
-  void publish(Value pipe, Value ticket) { ssa_gpu::PublishOp::create(builder, loc, pipe, ticket); }
+  void awaitEmpty(Value pipe, Value ticket) { ssa_gpu::AwaitEmptyOp::create(builder, loc, pipe, ticket); }
+  void publish(Value pipe, Value ticket, bool afterProducts = false) { ssa_gpu::PublishOp::create(builder, loc, pipe, ticket, afterProducts); }
   void await(Value pipe, Value ticket) { ssa_gpu::AwaitOp::create(builder, loc, pipe, ticket); }
-  void release(Value pipe, Value ticket) { ssa_gpu::ReleaseOp::create(builder, loc, pipe, ticket); }
+  void release(Value pipe, Value ticket, bool afterProducts = false) { ssa_gpu::ReleaseOp::create(builder, loc, pipe, ticket, afterProducts); }
   void waitCopies(int64_t pending);
   /// Begins a product of `wgmma`, which `waitMma` ends.
   Value beginMma(Value lhs, Value rhs, bool transposed, Value accumulator) {
@@ -64,6 +67,18 @@ public:
   }
   Value waitMma(Value tile, int64_t pending) { return ssa_gpu::WaitMmaOp::create(builder, loc, tile.getType(), tile, pending); }
   Value mma(ssa_gpu::Family family, Value lhs, Value rhs, bool transposed, Value accumulator);
+  /// Tiles in tensor memory, of these shapes and elements.
+  SmallVector<Value> allocTensors(ArrayRef<std::pair<SmallVector<int64_t>, Type>> tiles);
+  void freeTensors(ValueRange tiles) { ssa_gpu::FreeTensorsOp::create(builder, loc, tiles); }
+  void mmaTensor(Value lhs, Value rhs, bool transposed, Value result, Value adds) {
+    ssa_gpu::MmaTensorOp::create(builder, loc, lhs, rhs, result, adds, transposed);
+  }
+  Value loadTensor(Value tile, Value column, int64_t columns) {
+    return ssa_gpu::LoadTensorOp::create(builder, loc, accumulatorType(columns, builder.getF32Type()), tile, column);
+  }
+  void storeTensor(Value values, Value tile, Value column) { ssa_gpu::StoreTensorOp::create(builder, loc, values, tile, column); }
+  /// One value per row to an array in shared memory.
+  void saveRows(Value rowVector, Value array) { ssa_gpu::SaveRowsOp::create(builder, loc, rowVector, array); }
   Value loadOperand(Value tile);
   Value toOperand(Value accumulator, Type elementType);
   void storeOperand(Value accumulator, Value tile);
@@ -93,6 +108,7 @@ private:
   OpBuilder &builder;
   Location loc;
   int64_t rows, groups;
+  bool rowwise;
 };
 
 } // namespace mlir::ssa

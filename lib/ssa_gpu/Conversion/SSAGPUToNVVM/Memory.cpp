@@ -30,7 +30,10 @@ struct ConvertSlot : OpConversionPattern<SlotOp> {
 
   LogicalResult matchAndRewrite(SlotOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    rewriter.replaceOp(op, e.offset(adaptor.getRing(), e.mul(adaptor.getIndex(), op.getRing().getType().getSlotBytes())));
+    if (auto tensors = dyn_cast<TensorMemoryType>(op.getRing().getType()))
+      rewriter.replaceOp(op, e.add(adaptor.getRing(), e.mul(adaptor.getIndex(), tensors.getColumnsOfSlot())));
+    else
+      rewriter.replaceOp(op, e.offset(adaptor.getRing(), e.mul(adaptor.getIndex(), cast<SharedType>(op.getRing().getType()).getSlotBytes())));
     return success();
   }
 };
@@ -378,10 +381,7 @@ struct ConvertWaitCopies : OpConversionPattern<WaitCopiesOp> {
 
   LogicalResult matchAndRewrite(WaitCopiesOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
     NVVM::CpAsyncWaitGroupOp::create(rewriter, op.getLoc(), op.getPending());
-    // `wgmma` reads shared memory through another proxy than copies write it through.
-    bool needsFence = false;
-    op->getParentOfType<gpu::GPUFuncOp>().walk([&](MmaOp mma) { needsFence |= mma.getFamily() == Family::wgmma; });
-    if (needsFence)
+    if (needsProxyFence(op))
       NVVM::FenceProxyOp::create(rewriter, op.getLoc(), NVVM::ProxyKind::async_shared,
                                  NVVM::SharedSpaceAttr::get(op.getContext(), NVVM::SharedSpace::shared_cta));
     rewriter.replaceOpWithNewOp<gpu::BarrierOp>(op);

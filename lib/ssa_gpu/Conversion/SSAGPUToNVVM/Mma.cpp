@@ -12,6 +12,26 @@
 using namespace mlir;
 using namespace mlir::ssa_gpu;
 
+Value ssa_gpu::makeDescriptor(ThreadEmitter &e, Value address, int64_t leading) {
+  OpBuilder &b = e.builder;
+  Type i64 = b.getI64Type();
+  Value number = LLVM::PtrToIntOp::create(b, e.loc, b.getI32Type(), address);
+  Value low = arith::AndIOp::create(b, e.loc, e.div(number, 16), e.i32(0x3fff));
+  uint64_t head = (uint64_t(1) << 62) | (uint64_t(1024 / 16) << 32) | (uint64_t(leading / 16) << 16);
+  Value wide = arith::ExtUIOp::create(b, e.loc, i64, low);
+  return arith::OrIOp::create(b, e.loc, wide, arith::ConstantIntOp::create(b, e.loc, i64, int64_t(head)));
+}
+
+bool ssa_gpu::needsProxyFence(Operation *op) {
+  return op->getParentOfType<gpu::GPUFuncOp>()
+      .walk([](Operation *inner) {
+        auto mma = dyn_cast<MmaOp>(inner);
+        bool needs = isa<MmaTensorOp>(inner) || (mma && mma.getFamily() == Family::wgmma);
+        return needs ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 namespace {
 
 //===----------------------------------------------------------------------===//
@@ -121,20 +141,6 @@ Value convertMmaSync(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value acc
 // wgmma
 //===----------------------------------------------------------------------===//
 
-/// `value`, equal in all lanes of a warp, read from one lane: then the assembler knows, and keeps what depends on it in uniform registers.
-Value uniform(ThreadEmitter &e, Value value) { return e.readLane(value, e.i32(0)); }
-
-/// A matrix descriptor of the 128-byte swizzle: 8 rows are 1024 bytes; `leading` bytes between panels where rows are the inner dimension.
-Value makeDescriptor(ThreadEmitter &e, Value address, int64_t leading) {
-  OpBuilder &b = e.builder;
-  Type i64 = b.getI64Type();
-  Value number = LLVM::PtrToIntOp::create(b, e.loc, b.getI32Type(), address);
-  Value low = arith::AndIOp::create(b, e.loc, e.div(number, 16), e.i32(0x3fff));
-  uint64_t head = (uint64_t(1) << 62) | (uint64_t(1024 / 16) << 32) | (uint64_t(leading / 16) << 16);
-  Value wide = arith::ExtUIOp::create(b, e.loc, i64, low);
-  return arith::OrIOp::create(b, e.loc, wide, arith::ConstantIntOp::create(b, e.loc, i64, int64_t(head)));
-}
-
 /// The text of one piece of inline assembly: products on `values` accumulator registers of each part, which are `$0`.. and are
 /// followed by the operands. All in one piece, since between two pieces every accumulator passes through LLVM and its code generator,
 /// which may also put moves there that `ptxas` would have to wait for.
@@ -210,7 +216,7 @@ Value convertWgmma(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accum
   columns /= groups;
   if (groups > 1) { // a group's columns are rows of a transposed operand, else whole panels
     int64_t bytes = transposed ? columns * 128 : columns / 64 * rows * 128;
-    rhs = e.offset(rhs, e.mul(uniform(e, e.group(lhsRows)), bytes));
+    rhs = e.offset(rhs, e.mul(e.uniform(e.group(lhsRows)), bytes));
   }
   bool adds = !matchPattern(op.getAccumulator(), m_AnyZeroFloat());
 
@@ -221,7 +227,7 @@ Value convertWgmma(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accum
     for (int64_t i = 0; i < inner / 4; ++i)
       inputs.push_back(e.extract(lhs, i));
   else // a warpgroup has its own 64 rows
-    inputs.push_back(makeDescriptor(e, e.offset(lhs, e.mul(uniform(e, e.div(e.warpInGroup(lhsRows), 4)), 64 * 128)), 0));
+    inputs.push_back(makeDescriptor(e, e.offset(lhs, e.mul(e.uniform(e.div(e.warpInGroup(lhsRows), 4)), 64 * 128)), 0));
   // Where rows are the inner dimension the panels are `rows` rows apart.
   inputs.push_back(makeDescriptor(e, rhs, transposed ? 0 : rows * 128));
 

@@ -39,6 +39,8 @@ public:
   Value warpInGroup(int64_t rows);
   /// Row number `half` (0 or 1) of the two that a thread has of an accumulator of `rows` rows.
   Value row(unsigned half, int64_t rows);
+  /// The same of a tile, of which a thread may have one row.
+  Value row(unsigned half, RankedTensorType tile) { return isRowwise(tile) ? thread() : row(half, tile.getDimSize(0)); }
   /// The first of the two neighbouring columns that a thread has of columns 8j .. 8j+7 of its group's share.
   Value column(int64_t j);
   /// The same as a column of the whole tile.
@@ -48,6 +50,11 @@ public:
 
   /// `value` (i32), of which LLVM thinks that it is another every time.
   Value computeHere(Value value);
+
+  /// `value`, equal in all lanes of a warp, read from one lane: then the assembler knows, and keeps what depends on it in uniform registers.
+  Value uniform(Value value) { return readLane(value, i32(0)); }
+  /// Builds what one thread of the role or block does, always the same one.
+  void ifElected(llvm::function_ref<void()> body);
 
   /// What lane `from` (i32) has of a value of 32 or 64 bits.
   Value readLane(Value value, Value from);
@@ -60,6 +67,8 @@ public:
 
   /// Inline assembly with side effects; `type` is that of its result, void if it has none.
   Value inlineAsm(Type type, StringRef text, StringRef constraints, ValueRange operands);
+  /// The same, and memory is ordered by it; without a type it has no result.
+  Value orderingAsm(StringRef text, StringRef constraints, ValueRange operands, Type type = Type());
 
   /// Byte `offset` of the kernel's shared memory.
   Value sharedAddress(int64_t offset);
@@ -88,10 +97,23 @@ private:
   int64_t firstThread = 0, numThreads;
 };
 
+/// A matrix descriptor of the 128-byte swizzle: 8 rows are 1024 bytes; `leading` bytes between panels where rows are the inner dimension.
+Value makeDescriptor(ThreadEmitter &e, Value address, int64_t leading);
+
+/// True if a kernel has products in tensor memory.
+bool usesTensorMemory(Operation *op);
+/// True if products of a kernel read shared memory through another proxy than copies write it through.
+bool needsProxyFence(Operation *op);
+/// Orders accesses to tensor memory before or after a barrier.
+void fenceTensors(ThreadEmitter &e, bool before);
+/// An arrival once all products in tensor memory that the role has begun are done.
+void arriveAfterProducts(ThreadEmitter &e, Value barrier);
+
 void populateTilePatterns(const TypeConverter &converter, RewritePatternSet &patterns);
 void populateMemoryPatterns(const TypeConverter &converter, RewritePatternSet &patterns);
 void populateMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns);
 void populatePipePatterns(const TypeConverter &converter, RewritePatternSet &patterns);
+void populateTensorMemoryPatterns(const TypeConverter &converter, RewritePatternSet &patterns);
 
 /// Turns the programs of roles, in which nothing else of `ssa_gpu` is left, into branches.
 void expandRoles(gpu::GPUModuleOp module);

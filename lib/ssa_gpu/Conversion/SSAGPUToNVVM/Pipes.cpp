@@ -22,9 +22,7 @@ constexpr int64_t barrierBytes = 8;
 
 /// Inline assembly that has no result or an i32, and orders memory.
 Value callAsm(ThreadEmitter &e, StringRef text, StringRef constraints, ValueRange operands, bool hasResult = false) {
-  Type type = hasResult ? Type(e.builder.getI32Type()) : LLVM::LLVMVoidType::get(e.builder.getContext());
-  std::string all = (constraints + (constraints.empty() ? "" : ",") + "~{memory}").str();
-  return e.inlineAsm(type, text, all, operands);
+  return e.orderingAsm(text, constraints, operands, hasResult ? Type(e.builder.getI32Type()) : Type());
 }
 
 /// The slot of a ticket, and how often, modulo 2, all slots have been used before it.
@@ -101,16 +99,31 @@ struct ConvertPipeOp : OpConversionPattern<Op> {
     int64_t slots = op.getPipe().getType().getSlots();
     Turn turn(e, adaptor.getTicket(), slots);
     Value pipe = adaptor.getPipe();
-    if constexpr (std::is_same_v<Op, AcquireOp>) // a slot is empty before its first use: the phase before the first counts as ended
-      wait(e, getEmptyBarrier(e, pipe, turn, slots), e.bitXor(turn.parity, e.i32(1)));
+    if constexpr (std::is_same_v<Op, AcquireOp> || std::is_same_v<Op, AwaitEmptyOp>) // a slot is empty before its first use: the phase before the first counts as ended
+      wait(e, op, getEmptyBarrier(e, pipe, turn, slots), e.bitXor(turn.parity, e.i32(1)));
     else if constexpr (std::is_same_v<Op, PublishOp>)
-      arrive(e, getFullBarrier(e, pipe, turn));
+      arrive(e, op, getFullBarrier(e, pipe, turn));
     else if constexpr (std::is_same_v<Op, AwaitOp>)
-      wait(e, getFullBarrier(e, pipe, turn), turn.parity);
+      wait(e, op, getFullBarrier(e, pipe, turn), turn.parity);
     else
-      arrive(e, getEmptyBarrier(e, pipe, turn, slots));
+      arrive(e, op, getEmptyBarrier(e, pipe, turn, slots));
     rewriter.eraseOp(op);
     return success();
+  }
+
+private:
+  static void wait(ThreadEmitter &e, Op op, Value barrier, Value parity) {
+    ::wait(e, barrier, parity);
+    if (usesTensorMemory(op))
+      fenceTensors(e, /*before=*/false);
+  }
+
+  static void arrive(ThreadEmitter &e, Op op, Value barrier) {
+    if (op.getProducts())
+      return arriveAfterProducts(e, barrier);
+    if (usesTensorMemory(op))
+      fenceTensors(e, /*before=*/true);
+    ::arrive(e, barrier);
   }
 };
 
@@ -162,11 +175,14 @@ struct ConvertBarrier : OpConversionPattern<ssa_gpu::BarrierOp> {
 
   LogicalResult matchAndRewrite(ssa_gpu::BarrierOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    bool hasWgmma = false;
-    op->getParentOfType<gpu::GPUFuncOp>().walk([&](MmaOp mma) { hasWgmma |= mma.getFamily() == Family::wgmma; });
-    if (hasWgmma)
+    bool hasTensors = usesTensorMemory(op);
+    if (needsProxyFence(op))
       fenceProxies(e);
+    if (hasTensors)
+      fenceTensors(e, /*before=*/true);
     e.barrier();
+    if (hasTensors)
+      fenceTensors(e, /*before=*/false);
     rewriter.eraseOp(op);
     return success();
   }
@@ -182,19 +198,19 @@ void expand(RolesOp op) {
   for (auto [i, program] : llvm::enumerate(op.getPrograms())) {
     // The group is the same for all lanes of a warp, which the assembler can only know of a value that all read from one lane.
     Value warp = e.readLane(e.warp(), e.i32(0));
-    Value first = e.i32(op.getFirstThread(i) / 32), end = e.i32((op.getFirstThread(i) + op.getThreads()[i]) / 32);
-    Value isIn = arith::AndIOp::create(builder, e.loc, arith::CmpIOp::create(builder, e.loc, arith::CmpIPredicate::uge, warp, first),
-                                       arith::CmpIOp::create(builder, e.loc, arith::CmpIPredicate::ult, warp, end));
-    auto branch = scf::IfOp::create(builder, e.loc, isIn, /*withElseRegion=*/false);
-    Block &body = branch.getThenRegion().front();
-    {
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToStart(&body);
-      int32_t registers = op.getRegisters()[i];
-      auto action = registers > share ? NVVM::SetMaxRegisterAction::increase : NVVM::SetMaxRegisterAction::decrease;
-      NVVM::SetMaxRegisterOp::create(builder, e.loc, registers, action);
-    }
-    Block &source = program.front();
+    int64_t first = op.getFirstThread(i) / 32, warps = op.getThreads()[i] / 32, reserved = llvm::alignTo(warps, RolesOp::warpgroup / 32);
+    auto isBelow = [&](int64_t end) { return arith::CmpIOp::create(builder, e.loc, arith::CmpIPredicate::ult, warp, e.i32(end)); };
+    Value isFrom = arith::CmpIOp::create(builder, e.loc, arith::CmpIPredicate::uge, warp, e.i32(first));
+    auto branch = scf::IfOp::create(builder, e.loc, arith::AndIOp::create(builder, e.loc, isFrom, isBelow(first + reserved)), /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(branch.thenYield());
+    // All warps of a warpgroup set their registers, also those that do nothing else.
+    int32_t registers = op.getRegisters()[i];
+    auto action = registers > share ? NVVM::SetMaxRegisterAction::increase : NVVM::SetMaxRegisterAction::decrease;
+    NVVM::SetMaxRegisterOp::create(builder, e.loc, registers, action);
+    if (warps < reserved)
+      branch = scf::IfOp::create(builder, e.loc, isBelow(first + warps), /*withElseRegion=*/false);
+    Block &body = branch.getThenRegion().front(), &source = program.front();
     source.getTerminator()->erase();
     body.getOperations().splice(std::prev(body.end()), source.getOperations());
   }
@@ -208,6 +224,6 @@ void ssa_gpu::expandRoles(gpu::GPUModuleOp module) {
 }
 
 void ssa_gpu::populatePipePatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<ConvertAllocPipe, ConvertFinishCopies, ConvertCopyBox, ConvertBarrier, ConvertPipeOp<AcquireOp>, ConvertPipeOp<PublishOp>,
+  patterns.add<ConvertAllocPipe, ConvertFinishCopies, ConvertCopyBox, ConvertBarrier, ConvertPipeOp<AcquireOp>, ConvertPipeOp<AwaitEmptyOp>, ConvertPipeOp<PublishOp>,
                ConvertPipeOp<AwaitOp>, ConvertPipeOp<ReleaseOp>>(converter, patterns.getContext());
 }

@@ -76,6 +76,29 @@ Value ThreadEmitter::inlineAsm(Type type, StringRef text, StringRef constraints,
   return isa<LLVM::LLVMVoidType>(type) ? Value() : call.getResult(0);
 }
 
+Value ThreadEmitter::orderingAsm(StringRef text, StringRef constraints, ValueRange operands, Type type) {
+  std::string all = (constraints + (constraints.empty() ? "" : ",") + "~{memory}").str();
+  return inlineAsm(type ? type : LLVM::LLVMVoidType::get(builder.getContext()), text, all, operands);
+}
+
+void ThreadEmitter::ifElected(llvm::function_ref<void()> body) {
+  constexpr StringLiteral elect = "{\n\t.reg .pred elected;\n\telect.sync _|elected, 0xffffffff;\n\tselp.b32 $0, 1, 0, elected;\n\t}";
+  auto ifTrue = [&](Value condition, llvm::function_ref<void()> then) {
+    scf::IfOp::create(builder, loc, condition, [&](OpBuilder &, Location) {
+      then();
+      scf::YieldOp::create(builder, loc);
+    });
+  };
+  auto ifLane = [&] {
+    Value elected = inlineAsm(builder.getI32Type(), elect, "=r", {});
+    ifTrue(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, elected, i32(0)), body);
+  };
+  if (numThreads == 32)
+    ifLane();
+  else
+    ifTrue(lt(uniform(warp()), 1), ifLane);
+}
+
 Value ThreadEmitter::computeHere(Value value) { return inlineAsm(value.getType(), "mov.b32 $0, $1;", "=r,r", value); }
 
 Value ThreadEmitter::readLane(Value value, Value from) {
@@ -168,6 +191,11 @@ struct Allocate : ssa_gpu::impl::SSAGPUAllocatePassBase<Allocate> {
       op.setOffsetAttr(builder.getI64IntegerAttr(end));
       end += type.getBytes();
     });
+    kernel.walk([&](AllocTensorsOp op) { // an address
+      end = llvm::alignTo(end, 16);
+      op.setOffsetAttr(builder.getI64IntegerAttr(end));
+      end += 16;
+    });
     kernel.walk([&](AllocPipeOp op) {
       end = llvm::alignTo(end, 8);
       op.setOffsetAttr(builder.getI64IntegerAttr(end));
@@ -195,7 +223,7 @@ static void createSharedMemory(gpu::GPUModuleOp module) {
 
 void ConvertSSAGPUToNVVM::runOnOperation() {
   bool hasShared = false;
-  getOperation().walk([&](Operation *op) { hasShared |= isa<AllocOp, AllocPipeOp>(op); });
+  getOperation().walk([&](Operation *op) { hasShared |= isa<AllocOp, AllocPipeOp, AllocTensorsOp>(op); });
   if (hasShared)
     createSharedMemory(getOperation());
 
@@ -209,6 +237,7 @@ void ConvertSSAGPUToNVVM::runOnOperation() {
     return type;
   });
   converter.addConversion([](SharedType type) -> Type { return LLVM::LLVMPointerType::get(type.getContext(), 3); });
+  converter.addConversion([](TensorMemoryType type) -> Type { return IntegerType::get(type.getContext(), 32); });
   converter.addConversion([](PipeType type) -> Type { return LLVM::LLVMPointerType::get(type.getContext(), 3); });
 
   ConversionTarget target(getContext());
@@ -222,6 +251,7 @@ void ConvertSSAGPUToNVVM::runOnOperation() {
   populateMemoryPatterns(converter, patterns);
   populateMmaPatterns(converter, patterns);
   populatePipePatterns(converter, patterns);
+  populateTensorMemoryPatterns(converter, patterns);
   scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);
   if (failed(applyPartialConversion(getOperation(), target, std::move(patterns))))
     return signalPassFailure();

@@ -58,26 +58,48 @@ Value joinValues(OpBuilder &builder, Location loc, RowReduction kind, Value a, V
   return arith::AddFOp::create(builder, loc, a, b, flags);
 }
 
+/// Joins values as a tree: short, and one order for all.
+Value joinTree(SmallVector<Value> &values, llvm::function_ref<Value(Value, Value)> join) {
+  while (values.size() > 1) {
+    for (size_t i = 0; i < values.size() / 2; ++i)
+      values[i] = join(values[2 * i], values[2 * i + 1]);
+    if (values.size() % 2)
+      values[values.size() / 2] = values.back();
+    values.truncate((values.size() + 1) / 2);
+  }
+  return values.front();
+}
+
+/// Joins the values of a row that a thread has: halves as long as they are even, so that instructions on two values at once do.
+Value reduceRow(ThreadEmitter &e, RowReduction kind, Value row) {
+  int64_t size = cast<VectorType>(row.getType()).getNumElements();
+  for (; kind == RowReduction::sum && size % 4 == 0; size /= 2) {
+    auto half = [&](int64_t first) -> Value { return vector::ExtractStridedSliceOp::create(e.builder, e.loc, row, first, size / 2, 1); };
+    row = joinValues(e.builder, e.loc, kind, half(0), half(size / 2));
+  }
+  SmallVector<Value> values;
+  for (int64_t i = 0; i < size; ++i)
+    values.push_back(e.extract(row, i));
+  return joinTree(values, [&](Value a, Value b) { return joinValues(e.builder, e.loc, kind, a, b); });
+}
+
 struct ConvertReduce : OpConversionPattern<ReduceOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult matchAndRewrite(ReduceOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
     auto join = [&](Value a, Value b) { return joinValues(rewriter, e.loc, op.getKind(), a, b); };
+    if (isRowwise(op.getTile().getType())) {
+      rewriter.replaceOp(op, e.fromElements(reduceRow(e, op.getKind(), adaptor.getTile())));
+      return success();
+    }
     SmallVector<Value> results;
     for (int64_t half : {0, 1}) {
       SmallVector<Value> values;
       for (int64_t i = 0, n = getValuesPerThread(op.getTile().getType()); i < n; ++i)
         if (i / 2 % 2 == half)
           values.push_back(e.extract(adaptor.getTile(), i));
-      while (values.size() > 1) { // a tree: short, and one order for all
-        for (size_t i = 0; i < values.size() / 2; ++i)
-          values[i] = join(values[2 * i], values[2 * i + 1]);
-        if (values.size() % 2)
-          values[values.size() / 2] = values.back();
-        values.truncate((values.size() + 1) / 2);
-      }
-      Value joined = values.front();
+      Value joined = joinTree(values, join);
       for (int64_t distance : {1, 2}) // the four lanes of a row
         joined = join(joined, e.exchange(joined, distance));
       results.push_back(joined);
@@ -93,7 +115,7 @@ struct ConvertBroadcast : OpConversionPattern<BroadcastOp> {
   LogicalResult matchAndRewrite(BroadcastOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     SmallVector<int64_t> places;
     for (int64_t i = 0, n = getValuesPerThread(op.getType()); i < n; ++i)
-      places.push_back(i / 2 % 2);
+      places.push_back(isRowwise(op.getType()) ? 0 : i / 2 % 2);
     rewriter.replaceOpWithNewOp<vector::ShuffleOp>(op, adaptor.getRows(), adaptor.getRows(), places);
     return success();
   }
@@ -105,8 +127,8 @@ struct ConvertMapRows : OpConversionPattern<MapRowsOp> {
   LogicalResult matchAndRewrite(MapRowsOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
     SmallVector<Value> values;
-    for (unsigned half : {0, 1})
-      values.push_back(e.inlineBody(op.getBody(), e.row(half, op.getType().getDimSize(0))).front());
+    for (int64_t half = 0; half < getValuesPerThread(op.getType()); ++half)
+      values.push_back(e.inlineBody(op.getBody(), e.row(half, op.getType())).front());
     rewriter.replaceOp(op, e.fromElements(values));
     return success();
   }
@@ -118,7 +140,9 @@ struct ConvertMapColumns : OpConversionPattern<MapColumnsOp> {
   LogicalResult matchAndRewrite(MapColumnsOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
     SmallVector<Value> values;
-    for (int64_t j = 0, n = getValuesPerThread(op.getType()) / 4; j < n; ++j) {
+    for (int64_t j = 0, n = op.getType().getDimSize(1); isRowwise(op.getType()) && j < n; ++j)
+      values.push_back(e.inlineBody(op.getBody(), e.i32(j)).front());
+    for (int64_t j = 0, n = getValuesPerThread(op.getType()) / 4; !isRowwise(op.getType()) && j < n; ++j) {
       Value column = e.column(j, op.getType());
       Value first = e.inlineBody(op.getBody(), column).front();
       Value second = e.inlineBody(op.getBody(), e.add(column, 1)).front();
@@ -151,6 +175,22 @@ public:
   RowStore(ThreadEmitter &e, StoreRowsOp op, Value tile)
       : e(e), tile(tile), layout(op.getTile().getType()), type(cast<MemRefType>(op.getTarget().getType()).getElementType()),
         columns(op.getColumns()), width(op.getWidth()) {}
+
+  /// The row that this thread has as a whole.
+  void storeWhole(Value row, Value isWritten) {
+    ifTrue(isWritten, [&] {
+      int64_t bytes = type.getIntOrFloatBitWidth() / 8, atATime = std::min<int64_t>(width, 16 / bytes);
+      for (int64_t i = 0, n = std::min(columns, layout.getDimSize(1)); i < n; i += atATime) {
+        SmallVector<Value> values;
+        for (int64_t j = i; j < i + atATime; ++j)
+          values.push_back(e.extract(tile, j));
+        Value piece = e.fromElements(values);
+        if (!type.isF32())
+          piece = arith::TruncFOp::create(e.builder, e.loc, VectorType::get({atATime}, type), piece);
+        LLVM::StoreOp::create(e.builder, e.loc, atATime == 1 ? e.extract(piece, 0) : piece, e.offset(row, i * bytes), atATime * bytes);
+      }
+    });
+  }
 
   /// Row number `half` of this thread, which begins at address `row`; four lanes store it together.
   void store(unsigned half, Value row, Value isWritten) {
@@ -243,9 +283,11 @@ struct ConvertStoreRows : OpConversionPattern<StoreRowsOp> {
     ThreadEmitter e(rewriter, op);
     Value target = e.globalAddress(op.getTarget());
     RowStore rows(e, op, adaptor.getTile());
-    for (unsigned half : {0, 1}) {
-      SmallVector<Value> place = e.inlineBody(op.getBody(), e.row(half, op.getTile().getType().getDimSize(0)));
-      rows.store(half, e.element(target, place[0], cast<MemRefType>(op.getTarget().getType()).getElementType()), place[1]);
+    RankedTensorType tile = op.getTile().getType();
+    for (unsigned half = 0; half < (isRowwise(tile) ? 1 : 2); ++half) {
+      SmallVector<Value> place = e.inlineBody(op.getBody(), e.row(half, tile));
+      Value row = e.element(target, place[0], cast<MemRefType>(op.getTarget().getType()).getElementType());
+      isRowwise(tile) ? rows.storeWhole(row, place[1]) : rows.store(half, row, place[1]);
     }
     rewriter.eraseOp(op);
     return success();
@@ -257,7 +299,9 @@ struct ConvertWarpAll : OpConversionPattern<WarpAllOp> {
 
   LogicalResult matchAndRewrite(WarpAllOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    Value both = arith::AndIOp::create(rewriter, e.loc, e.extract(adaptor.getRows(), 0), e.extract(adaptor.getRows(), 1));
+    Value both = e.extract(adaptor.getRows(), 0);
+    if (!isRowwise(op.getRows().getType()))
+      both = arith::AndIOp::create(rewriter, e.loc, both, e.extract(adaptor.getRows(), 1));
     rewriter.replaceOpWithNewOp<NVVM::VoteSyncOp>(op, rewriter.getI1Type(), e.i32(-1), both, NVVM::VoteSyncKind::all);
     return success();
   }
@@ -270,13 +314,16 @@ struct ConvertStoreEntries : OpConversionPattern<StoreEntriesOp> {
     ThreadEmitter e(rewriter, op);
     Type type = cast<MemRefType>(op.getTarget().getType()).getElementType();
     Value target = e.globalAddress(op.getTarget());
-    int64_t rows = op.getRows().getType().getDimSize(0);
-    Value isFirst = e.lt(e.rem(e.lane(), 4), 1); // one of the four lanes of a row
-    if (2 * rows < e.getNumThreads()) // one of the groups
+    RankedTensorType layout = op.getRows().getType();
+    int64_t rows = layout.getDimSize(0);
+    Value isFirst; // null where each thread has rows of its own
+    if (!isRowwise(layout))
+      isFirst = e.lt(e.rem(e.lane(), 4), 1); // one of the four lanes of a row
+    if (isFirst && 2 * rows < e.getNumThreads()) // one of the groups
       isFirst = arith::AndIOp::create(rewriter, e.loc, isFirst, e.lt(e.group(rows), 1));
-    for (unsigned half : {0, 1}) {
-      SmallVector<Value> place = e.inlineBody(op.getBody(), e.row(half, rows));
-      Value stores = arith::AndIOp::create(rewriter, e.loc, place[1], isFirst);
+    for (int64_t half = 0; half < getValuesPerThread(layout); ++half) {
+      SmallVector<Value> place = e.inlineBody(op.getBody(), e.row(half, layout));
+      Value stores = isFirst ? arith::AndIOp::create(rewriter, e.loc, place[1], isFirst).getResult() : place[1];
       scf::IfOp::create(rewriter, e.loc, stores, [&](OpBuilder &, Location) {
         LLVM::StoreOp::create(rewriter, e.loc, e.extract(adaptor.getRows(), half), e.element(target, place[0], type),
                               type.getIntOrFloatBitWidth() / 8);
@@ -345,14 +392,21 @@ struct ConvertFold : OpConversionPattern<FoldOp> {
   LogicalResult matchAndRewrite(FoldOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
     auto join = [&](Value a, Value b) { return joinValues(rewriter, e.loc, op.getKind(), a, b, arith::FastMathFlags::contract); };
-    int64_t period = op.getPeriod(), kept = getValuesPerThread(op.getResult().getType());
+    bool rowwise = isRowwise(op.getTile().getType());
+    int64_t period = op.getPeriod(), kept = rowwise ? period : getValuesPerThread(op.getResult().getType());
     SmallVector<Value> values;
-    for (int64_t i = 0, n = op.getColumns() / 2; i < n; ++i) {
+    for (int64_t i = 0, n = rowwise ? op.getColumns() : op.getColumns() / 2; i < n; ++i) {
       Value value = e.extract(adaptor.getTile(), i);
       if (i < kept)
         values.push_back(value);
       else
         values[i % kept] = join(values[i % kept], value);
+    }
+    if (rowwise) { // as many columns as the result has
+      for (int64_t i = kept; i < getValuesPerThread(op.getResult().getType()); ++i)
+        values.push_back(values[i % kept]);
+      rewriter.replaceOp(op, e.fromElements(values));
+      return success();
     }
     for (int64_t distance = 2; distance >= 1; distance /= 2) // of lanes, whose columns are twice as far apart
       if (period <= 2 * distance)
@@ -373,17 +427,18 @@ struct ConvertStoreColumns : OpConversionPattern<StoreColumnsOp> {
     ThreadEmitter e(rewriter, op);
     Type type = cast<MemRefType>(op.getTarget().getType()).getElementType();
     Value target = e.globalAddress(op.getTarget());
-    int64_t rows = op.getTile().getType().getDimSize(0);
+    RankedTensorType tile = op.getTile().getType();
+    bool rowwise = isRowwise(tile);
     SmallVector<Value> exists;
-    for (unsigned half : {0, 1})
-      exists.push_back(arith::CmpIOp::create(rewriter, e.loc, arith::CmpIPredicate::slt, e.row(half, rows), op.getCount()));
-    for (int64_t i = 0, n = op.getTile().getType().getDimSize(1) / 4; i < n; ++i) { // columns of a thread
-      SmallVector<Value> place = e.inlineBody(op.getBody(), e.add(e.column(i / 2), i % 2));
-      Value row = e.element(e.element(target, place[0], type), arith::IndexCastOp::create(rewriter, e.loc, rewriter.getIndexType(), e.row(0, rows)), type);
-      for (unsigned half : {0, 1})
+    for (unsigned half = 0; half < (rowwise ? 1 : 2); ++half)
+      exists.push_back(arith::CmpIOp::create(rewriter, e.loc, arith::CmpIPredicate::slt, e.row(half, tile), op.getCount()));
+    for (int64_t i = 0, n = tile.getDimSize(1) / (rowwise ? 1 : 4); i < n; ++i) { // columns of a thread
+      SmallVector<Value> place = e.inlineBody(op.getBody(), rowwise ? e.i32(i) : e.add(e.column(i / 2), i % 2));
+      Value row = e.element(e.element(target, place[0], type), arith::IndexCastOp::create(rewriter, e.loc, rewriter.getIndexType(), e.row(0, tile)), type);
+      for (unsigned half = 0; half < exists.size(); ++half)
         scf::IfOp::create(rewriter, e.loc, arith::AndIOp::create(rewriter, e.loc, place[1], exists[half]), [&](OpBuilder &b, Location) {
           unsigned bytes = type.getIntOrFloatBitWidth() / 8;
-          Value value = e.extract(adaptor.getTile(), i / 2 * 4 + 2 * half + i % 2);
+          Value value = e.extract(adaptor.getTile(), rowwise ? i : i / 2 * 4 + 2 * half + i % 2);
           if (type != b.getF32Type())
             value = arith::TruncFOp::create(b, e.loc, type, value);
           LLVM::StoreOp::create(b, e.loc, value, e.offset(row, int64_t(8 * half * bytes)), bytes);

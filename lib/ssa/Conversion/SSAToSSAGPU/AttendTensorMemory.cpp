@@ -1,0 +1,264 @@
+//===- AttendTensorMemory.cpp - sparse_attend with tcgen05 ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Scores, weights and outputs are in tensor memory, where a lane is a row of the tile. Four roles:
+//
+//   softmax    reads the scores of a step, a thread its row, and writes the weights. Where a row's maximum has grown a lot, what is there
+//              of its output is multiplied first, once the products before have ended: rarely.
+//   finish     divides outputs by their sums and stores them, while the next item has begun.
+//   load       copies, as with `wgmma`.
+//   multiply   one thread that begins products, scores a step ahead of outputs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttendKernel.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::ssa;
+
+//===----------------------------------------------------------------------===//
+// Memory and roles
+//===----------------------------------------------------------------------===//
+
+void AttendKernel::allocateTensors() {
+  int64_t producers = plan.producers() / 32, warps = plan.tileRows / 32, issuer = 1;
+  Type f32 = k.builder.getF32Type();
+  stepsRing = t.alloc({itemSlots, 1}, k.builder.getI32Type());
+  factorRing = t.alloc({itemSlots, plan.tileRows}, f32);
+  countRing = t.alloc({itemSlots, 1}, k.builder.getI32Type());
+  stepsPipe = t.allocPipe(itemSlots, producers, issuer + warps);
+  queryPipe = t.allocPipe(plan.querySlots, producers, issuer);
+  keys.pipe = t.allocPipe(plan.stages, producers, issuer + warps); // the softmax reads the numbers of a step
+  if (!plan.valuesAreKeys)
+    values.pipe = t.allocPipe(plan.stages, producers, issuer);
+  scorePipe = t.allocPipe(plan.scoreSlots, issuer, warps);
+  weightPipe = t.allocPipe(ScheduleAttr::weightSlots, warps, issuer);
+  outputPipe = t.allocPipe(1, issuer, warps);
+  factorPipe = t.allocPipe(itemSlots, warps, warps);
+  tensors = t.allocTensors({{{plan.scoreSlots, plan.tileRows, plan.tileKeys}, f32},
+                            {{ScheduleAttr::weightSlots, plan.tileRows, plan.tileKeys}, elementType},
+                            {{plan.tileRows, plan.paddedValueDim()}, f32}});
+}
+
+void AttendKernel::buildTensorRoles(Value total) {
+  constexpr int64_t finishRegisters = 48, loadRegisters = 56, multiplyRegisters = 40, most = 240;
+  int64_t warpgroups = plan.tileRows / 128, share = 65536 / plan.threads / plan.blocksPerSM / 8 * 8;
+  int64_t others = warpgroups * finishRegisters + loadRegisters + multiplyRegisters;
+  int64_t registers = (share * plan.threads / 128 - others) / warpgroups / 8 * 8;
+  k.setBlocksPerSM(plan.blocksPerSM);
+  k.addRoles({{plan.tileRows, std::min(registers, most), [&] { softmax(total); }},
+              {plan.tileRows, finishRegisters, [&] { finish(total); }},
+              {plan.producers(), loadRegisters, [&] { load(total); }},
+              {32, multiplyRegisters, [&] { multiply(total); }}});
+  t.freeTensors(tensors);
+}
+
+/// How many steps an item has.
+Value AttendKernel::takeSteps(Value ticket) {
+  t.await(stepsPipe, ticket);
+  Value steps = t.loadEntry(t.slot(stepsRing, slotOf(ticket, itemSlots)), k.i32(0));
+  t.release(stepsPipe, ticket);
+  return steps;
+}
+
+void AttendKernel::load(Value total) {
+  // Tickets of items, queries, keys.
+  k.forEachItem(total, SmallVector<Value>(3, k.i32(0)), [&](Value number, ValueRange tickets) -> SmallVector<Value> {
+    Item item = decodeItem(number);
+    KeySlots slots = getSlots(item);
+    useList(slots, item);
+    t.acquire(stepsPipe, tickets[0]);
+    t.fill(t.slot(stepsRing, slotOf(tickets[0], itemSlots)), [&](Value) { return slots.steps; });
+    t.publish(stepsPipe, tickets[0]);
+    // A tile without keys needs no queries.
+    SmallVector<Value> none(tickets.drop_front());
+    SmallVector<Value> after = k.ifElse(k.lt(k.i32(0), slots.steps), TypeRange(ValueRange(none)), [&]() -> SmallVector<Value> {
+      t.acquire(queryPipe, tickets[1]);
+      loadQueries(item, t.slot(queryRing, slotOf(tickets[1], plan.querySlots)));
+      t.commitCopies();
+      t.finishCopies(0);
+      t.publish(queryPipe, tickets[1]);
+      return {next(tickets[1], plan.querySlots), produceSteps(item, slots, tickets[2])};
+    }, [&] { return none; });
+    return {next(tickets[0], itemSlots), after[0], after[1]};
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+void AttendKernel::beginTensorScores(Value queryTile, Value keyTicket, Value scoreTicket) {
+  t.await(keys.pipe, keyTicket);
+  t.acquire(scorePipe, scoreTicket);
+  t.mmaTensor(queryTile, t.slot(keys.ring, slotOf(keyTicket, plan.stages)), /*transposed=*/true, t.slot(tensors[0], slotOf(scoreTicket, plan.scoreSlots)),
+              k.bit(false));
+  t.publish(scorePipe, scoreTicket, /*afterProducts=*/true);
+  if (!plan.valuesAreKeys)
+    t.release(keys.pipe, keyTicket, /*afterProducts=*/true);
+}
+
+void AttendKernel::beginTensorOutputs(const Item &item, Value keyTicket, Value weightTicket, Value adds) {
+  const Rows &rows = plan.valuesAreKeys ? keys : values;
+  t.await(weightPipe, weightTicket);
+  if (!plan.valuesAreKeys)
+    t.await(rows.pipe, keyTicket);
+  Value weights = t.slot(tensors[1], slotOf(weightTicket, ScheduleAttr::weightSlots)), tile = t.slot(rows.ring, slotOf(keyTicket, plan.stages));
+  auto begin = [&](Value part) { t.mmaTensor(weights, part, /*transposed=*/false, tensors[2], adds); };
+  if (!plan.valuesAreKeys)
+    begin(tile);
+  else // some columns of the keys
+    for (int64_t i = 0; i < plan.valueParts; ++i) {
+      auto ofPart = [&, i] { begin(t.columns(tile, i * plan.paddedValueDim(), plan.paddedValueDim())); };
+      plan.valueParts == 1 ? ofPart() : k.ifThen(k.eq(item.valuePart, k.index(i)), ofPart);
+    }
+  t.release(weightPipe, weightTicket, /*afterProducts=*/true);
+  t.release(rows.pipe, keyTicket, /*afterProducts=*/true);
+}
+
+void AttendKernel::multiply(Value total) {
+  auto nextKeys = [&](Value ticket) { return next(ticket, plan.stages); };
+  auto nextScores = [&](Value ticket) { return next(ticket, plan.scoreSlots); };
+  auto nextWeights = [&](Value ticket) { return next(ticket, ScheduleAttr::weightSlots); };
+  // Tickets of items, queries, outputs, keys, scores, weights.
+  k.forEachItem(total, SmallVector<Value>(6, k.i32(0)), [&](Value number, ValueRange tickets) -> SmallVector<Value> {
+    Item item = decodeItem(number);
+    Value steps = takeSteps(tickets[0]), queries = tickets[1], outputs = tickets[2];
+    SmallVector<Value> none(tickets.drop_front());
+    SmallVector<Value> after = k.ifElse(k.lt(k.i32(0), steps), TypeRange(ValueRange(none)), [&]() -> SmallVector<Value> {
+      t.await(queryPipe, queries);
+      Value queryTile = t.slot(queryRing, slotOf(queries, plan.querySlots));
+      beginTensorScores(queryTile, tickets[3], tickets[4]);
+      t.acquire(outputPipe, outputs); // the last item's are stored
+      // The scores of a step before the outputs of the one before it.
+      SmallVector<Value> last = k.loop(k.i32(1), steps, k.i32(1), {tickets[3], tickets[4], tickets[5]}, [&](Value step, ValueRange before) -> SmallVector<Value> {
+        Value keyTicket = nextKeys(before[0]), scoreTicket = nextScores(before[1]);
+        beginTensorScores(queryTile, keyTicket, scoreTicket);
+        beginTensorOutputs(item, before[0], before[2], k.lt(k.i32(1), step));
+        return {keyTicket, scoreTicket, nextWeights(before[2])};
+      });
+      t.release(queryPipe, queries, /*afterProducts=*/true);
+      beginTensorOutputs(item, last[0], last[2], k.lt(k.i32(1), steps));
+      t.publish(outputPipe, outputs, /*afterProducts=*/true);
+      return {next(queries, plan.querySlots), next(outputs, 1), nextKeys(last[0]), nextScores(last[1]), nextWeights(last[2])};
+    }, [&] { return none; });
+    after.insert(after.begin(), next(tickets[0], itemSlots));
+    return after;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Softmax
+//===----------------------------------------------------------------------===//
+
+/// Multiplies what there is of the outputs, if one of the warp's rows asks for it: in pieces, for which there are registers.
+void AttendKernel::correct(Value rescale, Value weightTicket) {
+  Value one = t.constant(t.rowsType(k.builder.getF32Type()), k.builder.getF32FloatAttr(1));
+  Value isKept = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, rescale, one);
+  constexpr int64_t columns = 16;
+  k.ifThen(k.eq(t.warpAll(isKept), k.bit(false)), [&] {
+    t.awaitEmpty(weightPipe, next(weightTicket, ScheduleAttr::weightSlots)); // the products before have ended
+    k.loop(k.i32(0), k.i32(plan.paddedValueDim()), k.i32(columns), [&](Value column) {
+      t.storeTensor(k.fmul(t.loadTensor(tensors[2], column, columns), t.broadcast(rescale, columns)), tensors[2], column);
+    });
+  });
+}
+
+void AttendKernel::softmax(Value total) {
+  Type f32 = k.builder.getF32Type();
+  auto ofRows = [&](double value) { return t.constant(t.rowsType(f32), k.builder.getF32FloatAttr(float(value))); };
+  // Tickets of items, factors, keys, scores, weights.
+  k.forEachItem(total, SmallVector<Value>(5, k.i32(0)), [&](Value number, ValueRange tickets) -> SmallVector<Value> {
+    Item item = decodeItem(number);
+    KeySlots slots = getSlots(item);
+    ScoreTiles scores = getScores(item, slots);
+    Value steps = takeSteps(tickets[0]);
+    if (hasLists()) // the producers have counted the list
+      slots.useSteps(*plan.selection, op.isGathered(), k.getArgument(firstFreeArg), steps);
+    SmallVector<Value> initial = {ofRows(-std::numeric_limits<double>::infinity()), ofRows(0), tickets[2], tickets[3], tickets[4]};
+    SmallVector<Value> state = k.loop(k.i32(0), steps, k.i32(1), initial, [&](Value step, ValueRange carried) -> SmallVector<Value> {
+      Value keyTicket = carried[2], scoreTicket = carried[3], weightTicket = carried[4];
+      t.await(scorePipe, scoreTicket);
+      Value products = t.loadTensor(t.slot(tensors[0], slotOf(scoreTicket, plan.scoreSlots)), k.i32(0), plan.tileKeys);
+      t.release(scorePipe, scoreTicket);
+      t.await(keys.pipe, keyTicket);
+      Value logits = getLogits(slots, scores, products, slotOf(keyTicket, plan.stages));
+      t.release(keys.pipe, keyTicket);
+      SoftmaxStep softmax = scores.getHeldStep(logits, carried[0], carried[1]);
+      k.ifThen(k.lt(k.i32(0), step), [&] { correct(softmax.rescale, weightTicket); });
+      t.acquire(weightPipe, weightTicket);
+      t.storeTensor(softmax.weights, t.slot(tensors[1], slotOf(weightTicket, ScheduleAttr::weightSlots)), k.i32(0));
+      t.publish(weightPipe, weightTicket);
+      return {softmax.max, softmax.sum, next(keyTicket, plan.stages), next(scoreTicket, plan.scoreSlots), next(weightTicket, ScheduleAttr::weightSlots)};
+    });
+    handOver(item, scores, tickets[1], steps, state[0], state[1]);
+    return {next(tickets[0], itemSlots), next(tickets[1], itemSlots), state[2], state[3], state[4]};
+  });
+}
+
+/// Stores the log-sum-exps, and leaves what outputs are to be multiplied by.
+void AttendKernel::handOver(const Item &item, ScoreTiles &scores, Value ticket, Value steps, Value held, Value sum) {
+  auto ofRows = [&](double value) { return t.constant(t.rowsType(k.builder.getF32Type()), k.builder.getF32FloatAttr(float(value))); };
+  Value isEmpty = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, sum, ofRows(0)), slot = slotOf(ticket, itemSlots);
+  t.acquire(factorPipe, ticket);
+  t.saveRows(k.fdiv(ofRows(1), k.select(isEmpty, ofRows(1), sum)), t.slot(factorRing, slot)); // an empty row is 0 / 1
+  t.fill(t.slot(countRing, slot), [&](Value) { return steps; });
+  t.publish(factorPipe, ticket);
+  Value log = math::LogOp::create(k.builder, k.loc, sum);
+  Value lse = k.select(isEmpty, ofRows(-std::numeric_limits<double>::infinity()), k.fadd(scores.getHeldReference(held), log));
+  t.storeEntries(lse, lseView.buffer, [&](Value row) {
+    RowPlace place = resultPlaceOf(item, lseView, row);
+    return item.valuePart ? RowPlace{place.begin, k.both(place.exists, k.eq(item.valuePart, k.index(0)))} : place;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Outputs
+//===----------------------------------------------------------------------===//
+
+void AttendKernel::storePiece(const Item &item, Value tile, int64_t column, int64_t columns) {
+  int64_t valid = std::min(columns, plan.valueDim / plan.valueParts - column);
+  t.storeRows(tile, outputView.buffer, valid, plan.storeWidth(), [&](Value row) -> RowPlace {
+    RowPlace place = resultPlaceOf(item, outputView, row);
+    Value first = k.index(column);
+    if (item.valuePart)
+      first = k.add(first, k.mul(item.valuePart, k.index(plan.paddedValueDim())));
+    return {k.add(place.begin, first), place.exists};
+  });
+}
+
+void AttendKernel::finish(Value total) {
+  Type f32 = k.builder.getF32Type(), i32 = k.builder.getI32Type();
+  constexpr int64_t most = 32; // columns at a time
+  auto forEachPiece = [&](llvm::function_ref<void(int64_t column, int64_t columns)> body) {
+    for (int64_t column = 0, end = plan.paddedValueDim(); column < end; column += most)
+      body(column, std::min(most, end - column));
+  };
+  // Tickets of factors and outputs.
+  k.forEachItem(total, {k.i32(0), k.i32(0)}, [&](Value number, ValueRange tickets) -> SmallVector<Value> {
+    Item item = decodeItem(number);
+    Value slot = slotOf(tickets[0], itemSlots);
+    t.await(factorPipe, tickets[0]);
+    Value steps = t.loadEntry(t.slot(countRing, slot), k.i32(0));
+    Value factors = t.mapRows(f32, [&](Value row) { return t.loadEntry(t.slot(factorRing, slot), row); });
+    t.release(factorPipe, tickets[0]);
+    Value outputTicket = k.ifElse(k.lt(k.i32(0), steps), i32, [&]() -> SmallVector<Value> {
+      t.await(outputPipe, tickets[1]);
+      forEachPiece([&](int64_t column, int64_t columns) {
+        storePiece(item, k.fmul(t.loadTensor(tensors[2], k.i32(column), columns), t.broadcast(factors, columns)), column, columns);
+      });
+      t.release(outputPipe, tickets[1]);
+      return {next(tickets[1], 1)};
+    }, [&]() -> SmallVector<Value> { // there were no products
+      forEachPiece([&](int64_t column, int64_t columns) {
+        storePiece(item, t.constant(t.accumulatorType(columns, f32), k.builder.getF32FloatAttr(0)), column, columns);
+      });
+      return {tickets[1]};
+    }).front();
+    return {next(tickets[0], itemSlots), outputTicket};
+  });
+}
