@@ -199,19 +199,25 @@ static bool decodeElect(Decoder &decoder) {
 // redux, activemask
 //===----------------------------------------------------------------------===//
 
-template <class T, class F>
+template <class T, class F, bool isAbsolute>
 static void reduce(Warp &warp, const Instruction &instruction) {
   const F &function = stateless<F>();
   const T *from = warp.source<T>(instruction.operands[1]);
-  T result = from[warp.firstLane()];
-  forEachLane(warp.active & (warp.active - 1), [&](unsigned lane) { result = function(result, from[lane]); });
+  auto value = [&](unsigned lane) {
+    if constexpr (isAbsolute)
+      return std::fabs(from[lane]);
+    else
+      return from[lane];
+  };
+  T result = value(warp.firstLane());
+  forEachLane(warp.active & (warp.active - 1), [&](unsigned lane) { result = function(result, value(lane)); });
   T *to = warp.destination<T>(instruction.operands[0]);
   forEachLane(warp.active, [&](unsigned lane) { to[lane] = result; });
 }
 
-template <class T, class F>
+template <class T, bool isAbsolute = false, class F>
 static Row reductionRow(F) {
-  return {reduce<T, F>, Class::Word, {Class::Word, Class::Word}};
+  return {reduce<T, F, isAbsolute>, Class::Word, {Class::Word, Class::Word}};
 }
 
 static bool decodeReduction(Decoder &decoder) {
@@ -228,7 +234,11 @@ static bool decodeReduction(Decoder &decoder) {
       {"min.f32", reductionRow<float>([](float a, float b) { return minimum(a, b); })},
       {"max.f32", reductionRow<float>([](float a, float b) { return maximum(a, b); })},
       {"min.NaN.f32", reductionRow<float>([](float a, float b) { return minimumNaN(a, b); })},
-      {"max.NaN.f32", reductionRow<float>([](float a, float b) { return maximumNaN(a, b); })}};
+      {"max.NaN.f32", reductionRow<float>([](float a, float b) { return maximumNaN(a, b); })},
+      {"min.abs.f32", reductionRow<float, true>([](float a, float b) { return minimum(a, b); })},
+      {"max.abs.f32", reductionRow<float, true>([](float a, float b) { return maximum(a, b); })},
+      {"min.abs.NaN.f32", reductionRow<float, true>([](float a, float b) { return minimumNaN(a, b); })},
+      {"max.abs.NaN.f32", reductionRow<float, true>([](float a, float b) { return maximumNaN(a, b); })}};
   if (!decoder.take("sync") || !decoder.expectOperands(3, 3))
     return false;
   std::string form;
