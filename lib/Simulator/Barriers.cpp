@@ -328,14 +328,25 @@ static bool decodeMbarrier(Decoder &decoder) {
 // Fences
 //===----------------------------------------------------------------------===//
 
-static void fenceProxy(Warp &warp, const Instruction &) { warp.fenceAsync(warp.active); }
+void Block::fenceBarriers(const Warp &warp, uint32_t lanes) {
+  for (auto &[address, barrier] : mbarriers) {
+    unsigned member = cells[(address - sharedBase) / 4].thread;
+    barrier.isFenced |= warp.hasMember(member) && lanes >> member % numLanes & 1;
+  }
+}
+
+static void fenceBarriers(Warp &warp, const Instruction &) { warp.block->fenceBarriers(warp, warp.active); }
+static void fenceProxy(Warp &warp, const Instruction &instruction) {
+  warp.fenceAsync(warp.active);
+  fenceBarriers(warp, instruction);
+}
 static void fenceMemory(Warp &warp, const Instruction &instruction) { warp.fenceMemory(instruction.isWide); }
 static void fenceNothing(Warp &, const Instruction &) {}
 
 static bool decodeFence(Decoder &decoder) {
   bool isProxy = decoder.take("proxy"), isAsync = isProxy && decoder.take("async");
-  bool isOfInit = decoder.take("mbarrier_init"); // mbarriers order what they need themselves
-  decoder.instruction.run = isAsync ? fenceProxy : isProxy || isOfInit ? fenceNothing : fenceMemory;
+  bool isOfInit = decoder.take("mbarrier_init");
+  decoder.instruction.run = isAsync ? fenceProxy : isOfInit ? fenceBarriers : isProxy ? fenceNothing : fenceMemory;
   decoder.instruction.isWide = decoder.takeOneOf({"cta", "cluster"}) < 0;
   for (std::string_view part :
        {"shared::cta", "shared::cluster", "global", "acq_rel", "sc", "release", "acquire", "gpu", "sys", "gl"})

@@ -38,6 +38,13 @@ static void startCopy(Warp &warp, const Instruction &instruction, unsigned lane,
   if (!signalled.mbarriers.count(barrier))
     return warp.fault(instruction, lane, "mbarrier",
                       "there is no mbarrier at " + signalled.nameShared(barrier) + ": it was not initialized");
+  const SharedCell &initialized = signalled.cells[(barrier - sharedBase) / 4];
+  if (signalled.checks && !signalled.mbarriers[barrier].isFenced &&
+      !warp.hasFenced(lane, initialized.thread, initialized.clock))
+    warp.fault(instruction, lane, "proxy",
+               "the mbarrier at " + signalled.nameShared(barrier) + " was initialized by " +
+                   signalled.describeMember(initialized.thread) +
+                   " without a fence.mbarrier_init or fence.proxy.async before this");
   copy.barrier = barrier;
   copy.target = &target;
   copy.signalled = &signalled;

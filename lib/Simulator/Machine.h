@@ -191,6 +191,8 @@ struct Mbarrier {
   uint64_t phase = 0;
   unsigned line = 0;
   Clocks arriving, completed;
+  /// Whether the thread that initialized it made that known to the asynchronous proxy.
+  bool isFenced = false;
 };
 
 /// An asynchronous copy of one thread that has not landed.
@@ -521,6 +523,8 @@ public:
   void completePhase(Mbarrier &barrier);
   bool landSomething();
   void landBulkCopy();
+  /// A thread makes what it initialized known to the asynchronous proxy.
+  void fenceBarriers(const Warp &warp, uint32_t lanes);
   void arriveAt(uint32_t address, unsigned count, const Clocks &clocks);
   std::string describeWaits() const;
 

@@ -16,7 +16,7 @@ def run(name, parameters, body, arguments, result, files=(), cluster=1, version=
     """A kernel of 32 threads for each block; returns the bytes of one argument. `%p1` is true in all threads but the first."""
     head = f".version {version}\n.target {target}\n.address_size 64\n.visible .entry k({parameters})\n" + (f".reqnctapercluster {cluster}\n" if cluster > 1 else "")
     head += "{\n.reg .pred %p<8>;\n.reg .b16 %h<4>;\n.reg .b32 %r<32>;\n.reg .b64 %d<32>;\n.shared .align 1024 .b8 tile[8192];\n.shared .align 8 .b8 full[8];\n"
-    head += "mov.u32 %r0, %tid.x;\nsetp.ne.u32 %p1, %r0, 0;\n@!%p1 mbarrier.init.shared::cta.b64 [full], 1;\nmov.b64 %d0, tile;\nmov.b64 %d1, full;\nmul.wide.u32 %d2, %r0, 16;\nadd.s64 %d3, %d0, %d2;\nbar.sync 0;\n"
+    head += "mov.u32 %r0, %tid.x;\nsetp.ne.u32 %p1, %r0, 0;\n@!%p1 mbarrier.init.shared::cta.b64 [full], 1;\n@!%p1 fence.mbarrier_init.release.cluster;\nmov.b64 %d0, tile;\nmov.b64 %d1, full;\nmul.wide.u32 %d2, %r0, 16;\nadd.s64 %d3, %d0, %d2;\nbar.sync 0;\n"
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder, "k.ptx").write_text(head + body + "ret;\n}\n")
         for i, data in enumerate(files):

@@ -54,6 +54,7 @@ small = (50, 24, 200, 1, ["--arg=map=a:50x200:64x64:128b", "--arg=map=b:24x200:6
 no_wait = (r"mbarrier.try_wait.parity\S* done, [^;]*;", "setp.eq.u32 done, 0, 0;")
 run("tma.ptx", *small, no_wait, r"async: reads [AB] at .*, but an asynchronous copy of thread 0 is on its way there: nothing waited for it")
 run("tma.ptx", *small, (r"(mov.u32\s+%r\d+), 16384;", r"\1, 16392;"), r"deadlock: nothing can go on: .* 0 of 1 arrivals and 8 bytes missing in phase 0")
+run("tma.ptx", *small, (r"fence.proxy.async\S*;", ""), r"proxy: the mbarrier at .* was initialized by thread 0 without a fence.mbarrier_init or fence.proxy.async before this")
 
 small = (100, 24, 400, 1, ["--arg=map=a:100x400:128x64:128b", "--arg=map=b:24x400:64x64:128b"])
 spoiled = [(r"tcgen05.commit\S+ \[[^]]*\];", "", r"deadlock: nothing can go on"),
