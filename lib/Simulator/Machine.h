@@ -328,6 +328,7 @@ public:
   enum InFlight : uint8_t { Nothing, Factor, Accumulator, Loaded };
   std::vector<uint8_t> inFlight;
   uint64_t fenceAt = 0, executed = 0;
+  bool isFenced = false; // by any wgmma.fence
   /// Registers of a thread, and what setmaxnreg made of them.
   uint32_t registerLimit = 0;
   std::vector<uint32_t> registerLimits;

@@ -48,6 +48,7 @@ void Warp::start(Block &owner, unsigned place, uint32_t liveLanes) {
   wgmmaGroup = 0;
   numWgmmas = 0;
   executed = fenceAt = 0;
+  isFenced = false;
   numUndefined = 0;
   undefined.assign(kernel->registerBytes / 32, 0);
   registerLimit = kernel->registersAtStart(owner.numThreads);

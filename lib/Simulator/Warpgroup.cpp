@@ -158,6 +158,9 @@ static void doWgmma(Warp &warp, const Instruction &instruction) {
   if (block.checks) {
     checkFence(warp, instruction, registers, numD, "an accumulator");
     checkFence(warp, instruction, registers + numD, numA, "A");
+    if (!warp.isFenced)
+      warp.fault(instruction, 0, "wgmma", "is the first of this warp, and there was no wgmma.fence before it");
+    warp.isFenced = true; // once is enough
     for (unsigned i = 0; i < numD; ++i)
       warp.inFlight[unsigned(registers[i]) / 64] = Warp::Accumulator;
     for (unsigned i = 0; i < numA; ++i)
@@ -256,7 +259,10 @@ void Warp::finishWgmmas(const Instruction &, uint32_t beforeGroup) {
   }
 }
 
-static void fenceRegisters(Warp &warp, const Instruction &) { warp.fenceAt = warp.executed; }
+static void fenceRegisters(Warp &warp, const Instruction &) {
+  warp.fenceAt = warp.executed;
+  warp.isFenced = true;
+}
 static void commitGroup(Warp &warp, const Instruction &) { ++warp.wgmmaGroup; }
 static void waitForGroup(Warp &warp, const Instruction &instruction) {
   uint32_t open = uint32_t(instruction.immediate);
