@@ -100,7 +100,7 @@ func.func @tensor_columns() {
 
 !tile = !ssa_gpu.shared<128x64xbf16>
 func.func @tensor_types(%lhs: !tile, %rhs: !ssa_gpu.shared<64x64xf16>, %result: !ssa_gpu.tensor_memory<128x64xf32>, %adds: i1) {
-  // expected-error @below {{expected tiles, of one type of 16 bits for a result of f32, but got '!ssa_gpu.shared<128x64xbf16>', '!ssa_gpu.shared<64x64xf16>' and '!ssa_gpu.tensor_memory<128x64xf32>'}}
+  // expected-error @below {{expected tiles, of one type for a result of f32, but got '!ssa_gpu.shared<128x64xbf16>', '!ssa_gpu.shared<64x64xf16>' and '!ssa_gpu.tensor_memory<128x64xf32>'}}
   ssa_gpu.mma_tensor %lhs, transposed %rhs to %result adds %adds : !tile, !ssa_gpu.shared<64x64xf16>, !ssa_gpu.tensor_memory<128x64xf32>
   return
 }
@@ -118,7 +118,7 @@ func.func @tensor_shapes(%lhs: !tile, %rhs: !ssa_gpu.shared<64x80xbf16>, %result
 
 !tile = !ssa_gpu.shared<128x64xbf16>
 func.func @tensor_product(%lhs: !tile, %rhs: !ssa_gpu.shared<64x272xbf16>, %result: !ssa_gpu.tensor_memory<128x272xf32>, %adds: i1) {
-  // expected-error @below {{expected the inner size and the columns to be multiples of 16, and at most 256 columns, but got 64 and 272}}
+  // expected-error @below {{expected the inner size to be a multiple of 16 and the columns of 16, at most 256, but got 64 and 272}}
   ssa_gpu.mma_tensor %lhs, %rhs to %result adds %adds : !tile, !ssa_gpu.shared<64x272xbf16>, !ssa_gpu.tensor_memory<128x272xf32>
   return
 }
@@ -145,5 +145,14 @@ func.func @tensor_load_weights(%source: !ssa_gpu.tensor_memory<128x64xbf16>, %c:
 func.func @save(%rows: !rows, %array: !ssa_gpu.shared<64xf32>) {
   // expected-error @below {{expected a rowwise tile and an array with an entry for each of its rows, but got 'tensor<128xf32, #ssa_gpu.rows<rowwise = true>>' and '!ssa_gpu.shared<64xf32>'}}
   ssa_gpu.save_rows %rows to %array : !rows, !ssa_gpu.shared<64xf32>
+  return
+}
+
+// -----
+
+!tile = !ssa_gpu.shared<128x64xf8E4M3FN>
+func.func @tensor_bytes(%lhs: !tile, %rhs: !ssa_gpu.shared<64x128xf8E4M3FN>, %result: !ssa_gpu.tensor_memory<128x128xf32>, %adds: i1) {
+  // expected-error @below {{expected elements of f8E4M3FN and a transposed right operand, as they have 8 bits, but got '!ssa_gpu.shared<64x128xf8E4M3FN>'}}
+  ssa_gpu.mma_tensor %lhs, %rhs to %result adds %adds : !tile, !ssa_gpu.shared<64x128xf8E4M3FN>, !ssa_gpu.tensor_memory<128x128xf32>
   return
 }

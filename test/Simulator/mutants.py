@@ -1,11 +1,12 @@
 # RUN: %python %s --sample 4 --least 0.7
 """Removes or weakens one synchronizing instruction at a time in our own kernels, and counts how many of these mutants the simulator catches.
 
-    mutants.py [--chips sm_90a,sm_100] [--sample N] [--least PART] [--missed] [PATTERN ..]
+    mutants.py [--chips sm_90a,sm_100,sm_100a] [--sample N] [--least PART] [--missed] [PATTERN ..]
 
 A mutant is caught by a fault, or by a result with other bits. Not every one can be: a barrier may stand beside another one that does the same, a
 group of copies may be empty, and what a barrier guards may not happen with the inputs at hand. Instructions that are not executed are left out (a
-`trap` in their place changes nothing); others that are missed are listed with --missed.
+`trap` in their place changes nothing); others that are missed are listed with --missed. On sm_100a only kernels with `tcgen05` are changed: the
+others are those of sm_100.
 """
 
 import argparse
@@ -42,7 +43,7 @@ CASES = {
     "pool mean 64": (1, 5, 200),
     "route of an indexer, f8": (1, 5, 200),
 }
-SYNC = re.compile(r"\b(bar\.sync|bar\.warp\.sync|barrier\.|cp\.async\.(?:wait|commit|mbarrier)|fence\.proxy|wgmma\.(?:fence|commit|wait)|mbarrier\.(?:arrive|try_wait|init))")
+SYNC = re.compile(r"\b(bar\.sync|bar\.warp\.sync|barrier\.|cp\.async\.(?:wait|commit|mbarrier)|fence\.proxy|wgmma\.(?:fence|commit|wait)|mbarrier\.(?:arrive|try_wait|init)|tcgen05\.(?:fence|wait|commit))")
 
 
 def mutate(line):
@@ -81,6 +82,9 @@ def run_case(name, chip, sample, pool, counts, missed):
             sys.exit(f"{name} on {chip} is not right to begin with: {problem}")
         lines = bundle["targets"][0]["ptx"].split("\n")
         sites = [i for i, line in enumerate(lines) if SYNC.search(line) and not line.strip().startswith("//")]
+        if chip == "sm_100a":
+            tensors = {kernel_at(lines, i) for i, line in enumerate(lines) if "tcgen05.mma" in line}
+            sites = [i for i in sites if kernel_at(lines, i) in tensors]
         launched = {launch["kernel"] for plan in bundle["targets"][0]["entries"] for launch in plan["launches"]}
         mutants = [(i, what, text) for i in sites if kernel_at(lines, i) in launched for what, text in mutate(lines[i])]
         if sample and len(mutants) > sample:
@@ -118,7 +122,7 @@ def run_case(name, chip, sample, pool, counts, missed):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("patterns", nargs="*")
-    parser.add_argument("--chips", default="sm_90a,sm_100")
+    parser.add_argument("--chips", default="sm_90a,sm_100,sm_100a")
     parser.add_argument("--sample", type=int, default=0, help="mutants of each case and chip; all if 0")
     parser.add_argument("--least", type=float, default=0.0, help="the part that must be caught")
     parser.add_argument("--missed", action="store_true")

@@ -428,3 +428,56 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!pipe = !ssa_gpu.pipe<1>
+!tile = !ssa_gpu.shared<128x64xbf16>
+!places = tensor<128xi64, #ssa_gpu.places<8>>
+!result = !ssa_gpu.tensor_memory<128x128xf32>
+
+// Products in tensor memory are under way for as long as nobody hears of their end; a pipe does.
+gpu.module @kernels {
+  gpu.func @heard(%source: memref<?x64xbf16>, %places: !places, %adds: i1) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %slot = ssa_gpu.alloc : !tile
+    %pipe = ssa_gpu.alloc_pipe {producers = 4 : i64, consumers = 1 : i64} : !pipe
+    %result = ssa_gpu.alloc_tensors : !result
+    ssa_gpu.roles threads [128, 32] registers [128, 40] {
+      ssa_gpu.acquire %pipe[%c0] : !pipe
+      ssa_gpu.copy_rows %source at %places to %slot {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !places, !tile
+      ssa_gpu.commit_copies
+      ssa_gpu.finish_copies 0
+      ssa_gpu.publish %pipe[%c0] : !pipe
+      ssa_gpu.await_empty %pipe[%c0] : !pipe
+    }, {
+      ssa_gpu.await %pipe[%c0] : !pipe
+      ssa_gpu.mma_tensor %slot, transposed %slot to %result adds %adds : !tile, !tile, !result
+      ssa_gpu.release %pipe[%c0] after products : !pipe
+    }
+    ssa_gpu.free_tensors %result : !result
+    gpu.return
+  }
+
+  gpu.func @not_heard(%source: memref<?x64xbf16>, %places: !places, %adds: i1) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %slot = ssa_gpu.alloc : !tile
+    %pipe = ssa_gpu.alloc_pipe {producers = 4 : i64, consumers = 1 : i64} : !pipe
+    %result = ssa_gpu.alloc_tensors : !result
+    ssa_gpu.roles threads [128, 32] registers [128, 40] {
+      ssa_gpu.acquire %pipe[%c0] : !pipe
+      ssa_gpu.copy_rows %source at %places to %slot {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !places, !tile
+      ssa_gpu.commit_copies
+      ssa_gpu.finish_copies 0
+      ssa_gpu.publish %pipe[%c0] : !pipe
+    }, {
+      ssa_gpu.await %pipe[%c0] : !pipe
+      // expected-note@+1 {{the product begins here}}
+      ssa_gpu.mma_tensor %slot, transposed %slot to %result adds %adds : !tile, !tile, !result
+      // expected-error@+1 {{gives back a slot while a product may still read it: it must be given back 'after products'}}
+      ssa_gpu.release %pipe[%c0] : !pipe
+    }
+    ssa_gpu.free_tensors %result : !result
+    gpu.return
+  }
+}

@@ -72,15 +72,20 @@ def SSAGPU_SharedType : TypeDef<SSAGPU_Dialect, "Shared"> {
   let summary = "memory of a thread block";
   let description = [{
     `!ssa_gpu.shared<64x128xbf16>`: a tile, `!ssa_gpu.shared<64xi32>`: an array; a leading dimension more on either makes it a ring of
-    them. Elements of tiles have 16 bits.
+    them. Elements of tiles have 16 bits, or 8 for products by `tcgen05`; a panel has 128 columns then.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    bool isTile() const { return getElementType().getIntOrFloatBitWidth() == 16; }
-    /// Columns that a tile takes in memory: panels are whole.
-    static int64_t getPaddedColumns(int64_t columns) { return (columns + 63) / 64 * 64; }
+    bool isTile() const { return getElementType().getIntOrFloatBitWidth() <= 16; }
+    /// Columns of a panel, and of 16 bytes of it.
+    int64_t getPanelColumns() const { return 1024 / getElementType().getIntOrFloatBitWidth(); }
+    int64_t getPieceColumns() const { return 128 / getElementType().getIntOrFloatBitWidth(); }
+    /// The bytes of a row of so many columns: panels are whole.
+    static int64_t getRowBytes(int64_t columns, Type elementType) {
+      return (columns * elementType.getIntOrFloatBitWidth() + 1023) / 1024 * 128;
+    }
     /// The bytes of one tile or array, without the dimension of a ring.
     int64_t getSlotBytes() const;
     int64_t getNumSlots() const;
@@ -439,6 +444,10 @@ def SSAGPU_MmaTensorOp : SSAGPU_Op<"mma_tensor"> {
       UnitAttr:$transposed);
   let assemblyFormat = "$lhs `,` (`transposed` $transposed^)? $rhs `to` $result `adds` $adds attr-dict `:` type($lhs) `,` type($rhs) `,` type($result)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The inner columns of one instruction.
+    int64_t getInnerStep() { return 256 / getRhs().getType().getElementType().getIntOrFloatBitWidth(); }
+  }];
 }
 
 class SSAGPU_TensorAccessOp<string mnemonic> : SSAGPU_Op<mnemonic> {

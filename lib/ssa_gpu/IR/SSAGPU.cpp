@@ -96,9 +96,9 @@ LogicalResult TensorMemoryType::verify(function_ref<InFlightDiagnostic()> emitEr
 }
 
 LogicalResult SharedType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape, Type elementType) {
-  if (!elementType.isIntOrFloat() || !llvm::is_contained({16u, 32u}, elementType.getIntOrFloatBitWidth()))
-    return emitError() << "expected elements of 16 bits for a tile or of 32 bits for an array, but got " << elementType;
-  size_t rank = elementType.getIntOrFloatBitWidth() == 16 ? 2 : 1;
+  if (!elementType.isIntOrFloat() || !llvm::is_contained({8u, 16u, 32u}, elementType.getIntOrFloatBitWidth()))
+    return emitError() << "expected elements of 8 or 16 bits for a tile or of 32 bits for an array, but got " << elementType;
+  size_t rank = elementType.getIntOrFloatBitWidth() <= 16 ? 2 : 1;
   if (shape.size() != rank && shape.size() != rank + 1)
     return emitError() << "expected rank " << rank << ", or " << rank + 1 << " for a ring, but got " << shape.size();
   for (int64_t size : shape)
@@ -110,7 +110,7 @@ LogicalResult SharedType::verify(function_ref<InFlightDiagnostic()> emitError, A
 int64_t SharedType::getSlotBytes() const {
   ArrayRef<int64_t> shape = getShape();
   if (isTile())
-    return shape[shape.size() - 2] * getPaddedColumns(shape.back()) * 2;
+    return shape[shape.size() - 2] * getRowBytes(shape.back(), getElementType());
   return shape.back() * 4;
 }
 
@@ -202,13 +202,17 @@ LogicalResult MmaTensorOp::verify() {
     return {tensor.getShape(), tensor.getElementType(), tensor.isRing()};
   }();
   if (isRing || rhs.isRing() || !rhs.isTile() || result.isRing() || element != rhs.getElementType() || !result.getElementType().isF32())
-    return emitOpError() << "expected tiles, of one type of 16 bits for a result of f32, but got " << getLhs().getType() << ", " << rhs << " and " << result;
+    return emitOpError() << "expected tiles, of one type for a result of f32, but got " << getLhs().getType() << ", " << rhs << " and " << result;
   int64_t k = rhs.getShape()[getTransposed() ? 1 : 0], n = rhs.getShape()[getTransposed() ? 0 : 1], columns = result.getShape().back();
   if (shape[0] != result.getRows() || n != columns || shape[1] != k)
     return emitOpError() << "expected " << result.getRows() << "x" << k << " and " << k << "x" << columns
                          << " as operands (the right one transposed), but got " << shape[0] << "x" << shape[1] << " and " << k << "x" << n;
-  if (constexpr int64_t most = 256; k % 16 != 0 || n % 16 != 0 || n > most)
-    return emitOpError() << "expected the inner size and the columns to be multiples of 16, and at most " << most << " columns, but got " << k << " and " << n;
+  int64_t step = getInnerStep();
+  if (constexpr int64_t most = 256; k % step != 0 || n % 16 != 0 || n > most)
+    return emitOpError() << "expected the inner size to be a multiple of " << step << " and the columns of 16, at most " << most << ", but got " << k
+                         << " and " << n;
+  if (step == 32 && (!getTransposed() || !isa<Float8E4M3FNType>(element)))
+    return emitOpError() << "expected elements of f8E4M3FN and a transposed right operand, as they have 8 bits, but got " << rhs;
   return success();
 }
 
@@ -289,7 +293,7 @@ LogicalResult ColumnsOp::verify() {
   SharedType tile = getTile().getType(), part = getPart().getType();
   ArrayRef<int64_t> from = tile.getShape(), to = part.getShape();
   int64_t first = getFirst();
-  if (!tile.isTile() || tile.isRing() || to.size() != 2 || to[0] != from[0] || part.getElementType() != tile.getElementType() ||
+  if (!tile.isTile() || tile.isRing() || tile.getPanelColumns() != 64 || to.size() != 2 || to[0] != from[0] || part.getElementType() != tile.getElementType() ||
       first < 0 || first % 64 != 0 || first + to[1] > from[1])
     return emitOpError() << "expected " << part << " to be columns of " << tile << " from a multiple of 64 on, but got " << first;
   return success();

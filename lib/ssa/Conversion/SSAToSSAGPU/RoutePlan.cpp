@@ -24,8 +24,13 @@ RoutePlan::RoutePlan(const RouteContext &c, TargetAttr target)
     if (type.getIntOrFloatBitWidth() == 16)
       elementType = type;
   }
-  if (!elementType)
-    elementType = Float16Type::get(c.op.getContext());
+  if (elementType)
+    return;
+  elementType = wideType = Float16Type::get(c.op.getContext());
+  // Products of 8 bits, where rows are copied as they are: a bound is ordered in 16.
+  constexpr int64_t bytesOfCopy = 16;
+  if (usesTensorMemory && operands == 1 && isa<Float8E4M3FNType>(types[0]) && types[0] == types[1] && c.dim % bytesOfCopy == 0)
+    elementType = types[0];
 }
 
 /// What `tilesOfPairs` tiles and the keys of the stages have besides rows.
@@ -53,9 +58,14 @@ static void setPairs(RoutePlan &plan, const RouteContext &c) {
 
 bool RoutePlan::setSizes(const RouteContext &c) {
   constexpr int64_t large = 128, small = 64, reserved = 8192; // of a block, for arrays and by the system
+  int64_t columnsOfProduct = elementType.getIntOrFloatBitWidth() == 8 ? 32 : 16;
+  paddedDim = llvm::alignTo(c.dim, columnsOfProduct);
   if (usesTensorMemory && setSizes(c, large)) // its tiles have 128 rows
     return true;
   usesTensorMemory = false;
+  if (wideType)
+    elementType = wideType;
+  paddedDim = llvm::alignTo(c.dim, 16);
   pairs = large;
   // Two blocks should fit, so that one computes while the other waits.
   return setSizes(c, 2 * (3 * tileBytes() + reserved) > sharedBytesPerSM ? small : large);

@@ -132,7 +132,7 @@ void RouteTileKernel::fillPairs(TileEmitter &t, Value chunk, Value slot) {
 
 void RouteTileKernel::loadRows(TileEmitter &t, const BufferView &view, Value tile, int64_t width,
                                llvm::function_ref<RowPlace(Value)> place) {
-  if (cast<MemRefType>(view.buffer.getType()).getElementTypeBitWidth() == 8)
+  if (cast<MemRefType>(view.buffer.getType()).getElementTypeBitWidth() < plan.elementType.getIntOrFloatBitWidth())
     t.convertRows(view.buffer, tile, c.dim, width, place);
   else
     t.copyRows(view.buffer, tile, c.dim, width, place);
@@ -324,7 +324,8 @@ static bool setWidths(RoutePlan &plan, const RouteContext &c) {
     bool isWide = type.getIntOrFloatBitWidth() == 16;
     if (isWide && c.dim % 2 != 0)
       return 0; // a copy moves 4 bytes at least
-    int64_t width = std::min<int64_t>(c.host.getVectorWidth(c.op, c.dim, rows), 8);
+    int64_t most = plan.elementType.getIntOrFloatBitWidth() == 8 ? 16 : 8;
+    int64_t width = std::min<int64_t>(c.host.getVectorWidth(c.op, c.dim, rows), most);
     return isWide && width < 2 ? 0 : width;
   };
   SmallVector<NamedBuffer> keys = {{"key", c.host.getBuffer(c.op.getKey())}};

@@ -35,7 +35,7 @@ struct RoutePlan {
   bool setSizes(const RouteContext &c);
   /// Threads of a block: two hold a row of a product, or one where it is in tensor memory.
   int64_t threads() const { return usesTensorMemory ? pairs : 2 * pairs; }
-  int64_t tileBytes() const { return pairs * ssa_gpu::SharedType::getPaddedColumns(paddedDim) * 2 * operands; }
+  int64_t tileBytes() const { return pairs * ssa_gpu::SharedType::getRowBytes(paddedDim, elementType) * operands; }
   int64_t arrayBytes(const RouteContext &c, int64_t tilesOfPairs) const;
   int64_t scoresBytes(const RouteContext &c) const { return (queryStages + keyStages) * tileBytes() + arrayBytes(c, chunks); }
   int64_t sumsBytes(const RouteContext &c) const { return (1 + sumsStages) * tileBytes() + arrayBytes(c, 1); }
@@ -43,6 +43,7 @@ struct RoutePlan {
   bool usesTensorMemory;  // for products: tcgen05
   ssa_gpu::Family family; // of products in registers
   Type elementType; // of tiles; null if there is none that holds the operands
+  Type wideType;    // of 16 bits, where that has 8
   int64_t paddedDim, operands; // 2 for a bound
   int64_t unit;                // heads of a cell that follow one another and have one key head
   int64_t queryWidth = 0, keyWidth = 0;

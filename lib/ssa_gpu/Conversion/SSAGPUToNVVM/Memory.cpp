@@ -75,6 +75,8 @@ public:
   void setTile(SharedType type, Value memory, int64_t tileColumns, int64_t tileWidth, Value buffer, Type bufferType) {
     tile = memory;
     paddedColumns = type.getShape()[1];
+    panelColumns = type.getPanelColumns();
+    pieceColumns = type.getPieceColumns();
     columns = tileColumns;
     width = tileWidth;
     source = buffer;
@@ -175,11 +177,11 @@ private:
 
   /// Where a piece goes.
   Value getPlace(Value row, Value piece) {
-    Value column = e.mul(piece, width), within = e.rem(column, 64);
+    Value column = e.mul(piece, width), within = e.rem(column, panelColumns);
     // The panel depends on the piece, and so on the thread.
-    Value panel = e.mul(e.div(column, 64), rows * 128);
-    Value to = e.swizzled(e.offset(tile, panel), rows, 0, row, e.div(within, 8));
-    return width < 8 ? e.offset(to, e.mul(e.rem(column, 8), 2)) : to;
+    Value panel = e.mul(e.div(column, panelColumns), rows * 128);
+    Value to = e.swizzled(e.offset(tile, panel), rows, 0, row, e.div(within, pieceColumns));
+    return width < pieceColumns ? e.offset(to, e.mul(e.rem(column, pieceColumns), 16 / pieceColumns)) : to;
   }
 
   /// The pieces of this lane in the row of a pass, which begins at `start`.
@@ -227,7 +229,7 @@ private:
   ThreadEmitter &e;
   int64_t rows, pieces, rowsOfWarp, rowsOfPass, passes;
   Value lane, subRow, firstPiece, warpRow;
-  int64_t paddedColumns = 0, columns = 0, width = 0;
+  int64_t paddedColumns = 0, panelColumns = 0, pieceColumns = 0, columns = 0, width = 0;
   Value tile, source;
   Type elementType;
 };
@@ -255,9 +257,9 @@ struct ConvertFindRows : OpConversionPattern<FindRowsOp> {
   }
 };
 
-/// Copies pieces of `width` elements of 16 bits.
-auto copyAsynchronously(ThreadEmitter &e, int64_t width) {
-  int64_t bytes = 2 * width;
+/// Copies pieces of `width` elements of a tile.
+auto copyAsynchronously(ThreadEmitter &e, SharedType tile, int64_t width) {
+  int64_t bytes = tile.getElementType().getIntOrFloatBitWidth() / 8 * width;
   auto cache = bytes == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
   return [&e, bytes, cache](const Piece &piece) {
     Value size = piece.reads ? arith::SelectOp::create(e.builder, e.loc, piece.reads, e.i32(bytes), e.i32(0)) : Value();
@@ -270,7 +272,7 @@ struct ConvertCopyRows : OpConversionPattern<CopyRowsOp> {
 
   LogicalResult matchAndRewrite(CopyRowsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    getCopies(e, op, adaptor.getTile()).gather(adaptor.getPlaces(), copyAsynchronously(e, op.getWidth()));
+    getCopies(e, op, adaptor.getTile()).gather(adaptor.getPlaces(), copyAsynchronously(e, op.getTile().getType(), op.getWidth()));
     rewriter.eraseOp(op);
     return success();
   }
@@ -281,7 +283,7 @@ struct ConvertCopyBlock : OpConversionPattern<CopyBlockOp> {
 
   LogicalResult matchAndRewrite(CopyBlockOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    getCopies(e, op, adaptor.getTile()).copyBlock(op.getBegin(), op.getStride(), copyAsynchronously(e, op.getWidth()));
+    getCopies(e, op, adaptor.getTile()).copyBlock(op.getBegin(), op.getStride(), copyAsynchronously(e, op.getTile().getType(), op.getWidth()));
     rewriter.eraseOp(op);
     return success();
   }

@@ -145,7 +145,7 @@ struct ConvertCopyBox : OpConversionPattern<CopyBoxOp> {
   LogicalResult matchAndRewrite(CopyBoxOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
     SharedType tile = op.getTile().getType();
-    int64_t rows = tile.getShape()[0], panels = SharedType::getPaddedColumns(tile.getShape()[1]) / 64, rank = op.getAt().size() + 1;
+    int64_t rows = tile.getShape()[0], panels = tile.getSlotBytes() / (rows * 128), rank = op.getAt().size() + 1;
     Turn turn(e, adaptor.getTicket(), op.getPipe().getType().getSlots());
     Value full = getFullBarrier(e, adaptor.getPipe(), turn);
     Value map = UnrealizedConversionCastOp::create(rewriter, e.loc, LLVM::LLVMPointerType::get(op.getContext()), op.getMap()).getResult(0);

@@ -92,7 +92,7 @@ struct ConvertFreeTensors : OpConversionPattern<FreeTensorsOp> {
 /// What `tcgen05.mma` is told of its operands beside their addresses.
 int64_t getInstructionDescriptor(MmaTensorOp op) {
   bool isBF16 = isa<BFloat16Type>(op.getRhs().getType().getElementType());
-  int64_t type = isBF16 ? 1 : 0, columns = op.getResult().getType().getShape().back();
+  int64_t type = isBF16 ? 1 : 0 /* f16, or e4m3 */, columns = op.getResult().getType().getShape().back();
   int64_t layout = op.getTransposed() ? 0 : 1; // whether rows of the right operand are the inner dimension
   return (1 << 4) /* f32 */ | (type << 7) | (type << 10) | (layout << 16) | (columns / 8 << 17) | (TensorMemoryType::lanes / 16 << 24);
 }
@@ -100,15 +100,15 @@ int64_t getInstructionDescriptor(MmaTensorOp op) {
 /// The products of an op as one piece of text; operands are `$0` result, `$1` left, `$2` right, `$3` descriptor, `$4` whether it adds.
 class MmaText {
 public:
-  explicit MmaText(bool lhsInTensors) : lhsInTensors(lhsInTensors), os(text) {
+  MmaText(StringRef kind, bool lhsInTensors) : kind(kind), lhsInTensors(lhsInTensors), os(text) {
     os << "{\n\t.reg .pred adds, always;\n\tsetp.ne.b32 adds, $4, 0;\n\tsetp.eq.b32 always, $4, $4;\n\t";
   }
 
-  /// A product of 128 rows and 16 inner columns; places are columns of tensor memory or bytes further.
+  /// A product of 128 rows and the inner columns of an instruction; places are columns of tensor memory or bytes further.
   void multiply(int64_t result, int64_t lhs, int64_t rhs, bool isFirst) {
     std::string to = advance("$0", "b32", result), left = lhsInTensors ? "[" + advance("$1", "b32", lhs) + "]" : advance("$1", "b64", lhs / 16);
     std::string right = advance("$2", "b64", rhs / 16);
-    os << "tcgen05.mma.cta_group::1.kind::f16 [" << to << "], " << left << ", " << right << ", $3, " << (isFirst ? "adds" : "always") << ";\n\t";
+    os << "tcgen05.mma.cta_group::1.kind::" << kind << " [" << to << "], " << left << ", " << right << ", $3, " << (isFirst ? "adds" : "always") << ";\n\t";
   }
 
   std::string take() { return text + "}"; }
@@ -122,6 +122,7 @@ private:
     return name;
   }
 
+  StringRef kind;
   bool lhsInTensors;
   int64_t count = 0;
   std::string text;
@@ -136,15 +137,16 @@ struct ConvertMmaTensor : OpConversionPattern<MmaTensorOp> {
     TensorMemoryType result = op.getResult().getType();
     ArrayRef<int64_t> shape = op.getRhs().getType().getShape();
     bool transposed = op.getTransposed();
-    int64_t inner = shape[transposed ? 1 : 0], rows = result.getRows(), lanes = TensorMemoryType::lanes;
+    int64_t inner = shape[transposed ? 1 : 0], rows = result.getRows(), lanes = TensorMemoryType::lanes, step = op.getInnerStep();
+    int64_t panel = op.getRhs().getType().getPanelColumns(), bytes = 128 / panel;
     auto lhsTensor = dyn_cast<TensorMemoryType>(op.getLhs().getType());
     e.ifElected([&] {
-      MmaText text(/*lhsInTensors=*/lhsTensor != nullptr);
+      MmaText text(step == 32 ? "f8f6f4" : "f16", /*lhsInTensors=*/lhsTensor != nullptr);
       for (int64_t row = 0; row < rows; row += lanes)
-        for (int64_t k = 0; k < inner; k += 16) {
-          int64_t inPanel = k / 64 * rows * 128 + k % 64 * 2 + row * 128;
+        for (int64_t k = 0; k < inner; k += step) {
+          int64_t inPanel = k / panel * rows * 128 + k % panel * bytes + row * 128;
           int64_t left = lhsTensor ? row / lanes * lhsTensor.getColumnsOfLanes() + k / 2 : inPanel;
-          int64_t right = transposed ? k / 64 * shape[0] * 128 + k % 64 * 2 : k * 128;
+          int64_t right = transposed ? k / panel * shape[0] * 128 + k % panel * bytes : k * 128;
           text.multiply(row / lanes * result.getColumnsOfLanes(), left, right, k == 0);
         }
       Value left = lhsTensor ? adaptor.getLhs() : makeTensorDescriptor(e, adaptor.getLhs(), 0);

@@ -33,8 +33,11 @@ struct ConvertElementwise : ConversionPattern {
       return success();
     }
     Operation *copy = rewriter.create(op->getLoc(), op->getName().getIdentifier(), operands, type, op->getAttrs());
-    // Functions have no instructions for vectors; what they are expanded into is written for scalars.
-    rewriter.replaceOp(op, isa<math::MathDialect>(op->getDialect()) ? scalarize(rewriter, copy) : copy->getResult(0));
+    // Functions have no instructions for vectors; what they are expanded into is written for scalars. Chips with rows in tensor memory multiply and
+    // add two values at once.
+    auto tile = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+    bool hasInstruction = isa<arith::ArithDialect>(op->getDialect()) || (isa<math::FmaOp>(op) && tile && isRowwise(tile));
+    rewriter.replaceOp(op, hasInstruction ? copy->getResult(0) : scalarize(rewriter, copy));
     return success();
   }
 
