@@ -369,3 +369,16 @@ module attributes {ssa.target = #ssa.target<sm_100a>} {
     return %o : !q
   }
 }
+
+// -----
+
+!wide = tensor<1x2x?x384xbf16>
+!l = tensor<1x2x?xf32>
+
+module attributes {ssa.target = #ssa.target<sm_100>} {
+  func.func @columns_of_groups(%q: !wide, %k: !wide, %v: !wide) -> !wide {
+    // expected-error @below {{'ssa.schedule' needs 'tile_keys' to be a multiple of 48, as 3 groups of warps share outputs of 384 columns, but it is 32}}
+    %o, %l = ssa.sparse_attend %q, %k, %v : !wide, !wide, !wide -> !wide, !l
+    return %o : !wide
+  }
+}

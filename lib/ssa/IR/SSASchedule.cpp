@@ -109,6 +109,9 @@ LogicalResult ScheduleAttr::verifyFor(SparseAttendOp op, TargetAttr target, func
   if (int64_t columns = getTensorColumns(op), most = 512; columns > most)
     return refuse("'" + attrName() + "' needs " + Twine(columns) + " columns of tensor memory, but " + chip + " has " + Twine(most) +
                   "; lower 'tile_keys' or 'tile_rows'");
+  if (int64_t multiple = getGroups(op) * (getInstruction() == Instruction::mma_sync ? 16 : 8); getGroups(op) > 1 && getTileKeys() % multiple != 0)
+    return refuse("'" + attrName() + "' needs 'tile_keys' to be a multiple of " + Twine(multiple) + ", as " + Twine(getGroups(op)) +
+                  " groups of warps share outputs of " + Twine(getValueDim(op)) + " columns, but it is " + Twine(getTileKeys()));
   if (std::optional<SelectionType> selection = getSelection(op)) {
     int64_t lists = getListsOfTile(op), width = selection->getWidth(), keyBlock = selection->getKeyBlock();
     if (getOrder() == LoopOrder::union_lists && lists < 2)

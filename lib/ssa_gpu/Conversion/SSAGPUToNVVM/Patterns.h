@@ -100,7 +100,7 @@ private:
 /// A matrix descriptor of the 128-byte swizzle: 8 rows are 1024 bytes; `leading` bytes between panels where rows are the inner dimension.
 Value makeDescriptor(ThreadEmitter &e, Value address, int64_t leading);
 
-/// True if a kernel has products in tensor memory.
+/// True if the role that an op is in, or else the kernel, accesses tensor memory.
 bool usesTensorMemory(Operation *op);
 /// True if products of a kernel read shared memory through another proxy than copies write it through.
 bool needsProxyFence(Operation *op);

@@ -22,7 +22,14 @@ void ssa_gpu::fenceTensors(ThreadEmitter &e, bool before) {
 }
 
 bool ssa_gpu::usesTensorMemory(Operation *op) {
-  return op->getParentOfType<gpu::GPUFuncOp>().walk([](MmaTensorOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  Region *program = op->getParentRegion();
+  while (!isa<gpu::GPUFuncOp, RolesOp>(program->getParentOp()))
+    program = program->getParentRegion();
+  return program
+      ->walk([](Operation *inner) {
+        return isa<MmaTensorOp, LoadTensorOp, StoreTensorOp>(inner) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 void ssa_gpu::arriveAfterProducts(ThreadEmitter &e, Value barrier) {
