@@ -2,6 +2,7 @@
 """Patterns of attention that fill tiles of tensor memory, or do not: see gpu_patterns.py."""
 
 from gpu_attend import CAUSAL, attend
+from gpu_orders import ordered, tile
 from gpu_patterns import SMALL
 
 
@@ -21,4 +22,14 @@ def add_tiles():
         attend(f"attend in tiles, {name}", heads, key_heads, lists, sizes=SMALL, **options)
 
 
+def add_orders():
+    """The loop orders, where tensor memory is."""
+    rows = tile(128, 64, instruction="tcgen05")
+    ordered("tcgen05, union of 8 queries", f"order = union, {rows}", 32, 2, [(2, 5, 64, 1, False)], sizes=SMALL)
+    ordered("tcgen05, union of lists of 5 queries, tokens", f"order = union, {rows}", 4, 2, [(2, 40, 1, 5, False)], sizes=SMALL)
+    ordered("tcgen05, key_outer", f"order = key_outer, {rows}, partials = bf16", 32, 2, [(2, 5, 64, 1, False)], d=128, sizes=SMALL)
+    ordered("tcgen05, 3 parts of lists", f"order = head_packed, {rows}, split = 3", 8, 2, [(2, 9, 64, 1, False)], d=128, sizes=SMALL)
+
+
 add_tiles()
+add_orders()
