@@ -143,7 +143,7 @@ func.func @tensor_load_weights(%source: !ssa_gpu.tensor_memory<128x64xbf16>, %c:
 
 !rows = tensor<128xf32, #ssa_gpu.rows<rowwise = true>>
 func.func @save(%rows: !rows, %array: !ssa_gpu.shared<64xf32>) {
-  // expected-error @below {{expected a rowwise tile and an array with an entry for each of its rows, but got 'tensor<128xf32, #ssa_gpu.rows<rowwise = true>>' and '!ssa_gpu.shared<64xf32>'}}
+  // expected-error @below {{expected an array with an entry for each row of the tile, but got 'tensor<128xf32, #ssa_gpu.rows<rowwise = true>>' and '!ssa_gpu.shared<64xf32>'}}
   ssa_gpu.save_rows %rows to %array : !rows, !ssa_gpu.shared<64xf32>
   return
 }

@@ -481,3 +481,259 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!pipe = !ssa_gpu.pipe<2>
+!one = !ssa_gpu.pipe<1>
+!ring = !ssa_gpu.shared<2x64x64xbf16>
+!tile = !ssa_gpu.shared<64x64xbf16>
+!places = tensor<64xi64, #ssa_gpu.places<8>>
+!sum = tensor<64x64xf32, #ssa_gpu.accumulator>
+
+// Two roles empty the slots of a pipe, and one puts weights for the other into a slot that both read.
+gpu.module @kernels {
+  gpu.func @kernel(%source: memref<?x64xbf16>, %places: !places) kernel attributes {known_block_size = array<i32: 384, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %zero = arith.constant dense<0.0> : !sum
+    %memory = ssa_gpu.alloc : !ring
+    %pipe = ssa_gpu.alloc_pipe {producers = 4 : i64, consumers = 8 : i64} : !pipe
+    %weights = ssa_gpu.alloc_pipe {producers = 4 : i64, consumers = 4 : i64} : !one
+    %slot = ssa_gpu.slot %memory[%c0] : !ring -> !tile
+    ssa_gpu.roles threads [128, 128, 128] registers [232, 232, 40] {
+      ssa_gpu.await %pipe[%c0] : !pipe
+      ssa_gpu.acquire %weights[%c0] : !one
+      ssa_gpu.store_operand %zero to %slot : !sum, !tile
+      ssa_gpu.finish_copies 0
+      ssa_gpu.publish %weights[%c0] : !one
+      ssa_gpu.release %pipe[%c0] : !pipe
+    }, {
+      ssa_gpu.await %pipe[%c0] : !pipe
+      ssa_gpu.await %weights[%c0] : !one
+      %sum = ssa_gpu.mma wgmma %slot, %slot, %zero : !tile, !tile, !sum
+      ssa_gpu.release %weights[%c0] : !one
+      ssa_gpu.release %pipe[%c0] : !pipe
+    }, {
+      ssa_gpu.acquire %pipe[%c0] : !pipe
+      ssa_gpu.copy_rows %source at %places to %slot {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !places, !tile
+      ssa_gpu.commit_copies
+      ssa_gpu.finish_copies 0
+      ssa_gpu.publish %pipe[%c0] : !pipe
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!pipe = !ssa_gpu.pipe<2>
+!ring = !ssa_gpu.shared<2x64x64xbf16>
+!tile = !ssa_gpu.shared<64x64xbf16>
+!places = tensor<64xi64, #ssa_gpu.places<8>>
+!sum = tensor<64x64xf32, #ssa_gpu.accumulator>
+
+// The same without another pipe that says when the weights are there.
+gpu.module @kernels {
+  gpu.func @kernel(%source: memref<?x64xbf16>, %places: !places) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %zero = arith.constant dense<0.0> : !sum
+    // expected-note@+1 {{the memory is allocated here}}
+    %memory = ssa_gpu.alloc : !ring
+    %pipe = ssa_gpu.alloc_pipe {producers = 4 : i64, consumers = 4 : i64} : !pipe
+    %slot = ssa_gpu.slot %memory[%c0] : !ring -> !tile
+    ssa_gpu.roles threads [128, 128] registers [232, 40] {
+      ssa_gpu.await %pipe[%c0] : !pipe
+      // expected-error@+1 {{writes '!ssa_gpu.shared<2x64x64xbf16>', which another role uses too, without holding its slot}}
+      ssa_gpu.store_operand %zero to %slot : !sum, !tile
+      ssa_gpu.release %pipe[%c0] : !pipe
+    }, {
+      ssa_gpu.acquire %pipe[%c0] : !pipe
+      ssa_gpu.copy_rows %source at %places to %slot {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !places, !tile
+      ssa_gpu.commit_copies
+      ssa_gpu.finish_copies 0
+      ssa_gpu.publish %pipe[%c0] : !pipe
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!pipe = !ssa_gpu.pipe<2>
+!one = !ssa_gpu.pipe<1>
+!ring = !ssa_gpu.shared<2x64x64xbf16>
+!tile = !ssa_gpu.shared<64x64xbf16>
+!places = tensor<64xi64, #ssa_gpu.places<8>>
+!sum = tensor<64x64xf32, #ssa_gpu.accumulator>
+
+// Products may not see the weights yet.
+gpu.module @kernels {
+  gpu.func @kernel(%source: memref<?x64xbf16>, %places: !places) kernel attributes {known_block_size = array<i32: 384, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %zero = arith.constant dense<0.0> : !sum
+    %memory = ssa_gpu.alloc : !ring
+    %pipe = ssa_gpu.alloc_pipe {producers = 4 : i64, consumers = 8 : i64} : !pipe
+    %weights = ssa_gpu.alloc_pipe {producers = 4 : i64, consumers = 4 : i64} : !one
+    %slot = ssa_gpu.slot %memory[%c0] : !ring -> !tile
+    ssa_gpu.roles threads [128, 128, 128] registers [232, 232, 40] {
+      ssa_gpu.await %pipe[%c0] : !pipe
+      ssa_gpu.acquire %weights[%c0] : !one
+      // expected-note@+1 {{written here}}
+      ssa_gpu.store_operand %zero to %slot : !sum, !tile
+      // expected-error@+1 {{hands over what products may not see yet: an 'ssa_gpu.finish_copies 0' must come between}}
+      ssa_gpu.publish %weights[%c0] : !one
+      ssa_gpu.release %pipe[%c0] : !pipe
+    }, {
+      ssa_gpu.await %pipe[%c0] : !pipe
+      ssa_gpu.await %weights[%c0] : !one
+      %sum = ssa_gpu.mma wgmma %slot, %slot, %zero : !tile, !tile, !sum
+      ssa_gpu.release %weights[%c0] : !one
+      ssa_gpu.release %pipe[%c0] : !pipe
+    }, {
+      ssa_gpu.acquire %pipe[%c0] : !pipe
+      ssa_gpu.copy_rows %source at %places to %slot {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !places, !tile
+      ssa_gpu.commit_copies
+      ssa_gpu.finish_copies 0
+      ssa_gpu.publish %pipe[%c0] : !pipe
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!pipe = !ssa_gpu.pipe<2>
+!one = !ssa_gpu.pipe<1>
+!ring = !ssa_gpu.shared<2x64x64xbf16>
+!tile = !ssa_gpu.shared<64x64xbf16>
+!places = tensor<64xi64, #ssa_gpu.places<8>>
+!sum = tensor<64x64xf32, #ssa_gpu.accumulator>
+
+// Other warps of the role may still multiply by what was in the slot.
+gpu.module @kernels {
+  gpu.func @kernel(%source: memref<?x64xbf16>, %places: !places) kernel attributes {known_block_size = array<i32: 384, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %zero = arith.constant dense<0.0> : !sum
+    %memory = ssa_gpu.alloc : !ring
+    %pipe = ssa_gpu.alloc_pipe {producers = 4 : i64, consumers = 8 : i64} : !pipe
+    %weights = ssa_gpu.alloc_pipe {producers = 4 : i64, consumers = 4 : i64} : !one
+    %slot = ssa_gpu.slot %memory[%c0] : !ring -> !tile
+    ssa_gpu.roles threads [128, 128, 128] registers [232, 232, 40] {
+      ssa_gpu.await %pipe[%c0] : !pipe
+      ssa_gpu.acquire %weights[%c0] : !one
+      // expected-note@+1 {{read here}}
+      %own = ssa_gpu.mma wgmma async %slot, %slot, %zero : !tile, !tile, !sum
+      %made = ssa_gpu.wait_mma %own pending 0 : !sum
+      // expected-error@+1 {{overwrites '!ssa_gpu.shared<2x64x64xbf16>' while other threads may still read it: an 'ssa_gpu.wait_mma' and an 'ssa_gpu.barrier' must come between}}
+      ssa_gpu.store_operand %made to %slot : !sum, !tile
+      ssa_gpu.finish_copies 0
+      ssa_gpu.publish %weights[%c0] : !one
+      ssa_gpu.release %pipe[%c0] : !pipe
+    }, {
+      ssa_gpu.await %pipe[%c0] : !pipe
+      ssa_gpu.await %weights[%c0] : !one
+      %sum = ssa_gpu.mma wgmma %slot, %slot, %zero : !tile, !tile, !sum
+      ssa_gpu.release %weights[%c0] : !one
+      ssa_gpu.release %pipe[%c0] : !pipe
+    }, {
+      ssa_gpu.acquire %pipe[%c0] : !pipe
+      ssa_gpu.copy_rows %source at %places to %slot {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !places, !tile
+      ssa_gpu.commit_copies
+      ssa_gpu.finish_copies 0
+      ssa_gpu.publish %pipe[%c0] : !pipe
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!pipe = !ssa_gpu.pipe<2>
+!one = !ssa_gpu.pipe<1>
+!ring = !ssa_gpu.shared<2x64x64xbf16>
+!tile = !ssa_gpu.shared<64x64xbf16>
+!places = tensor<64xi64, #ssa_gpu.places<8>>
+!sum = tensor<64x64xf32, #ssa_gpu.accumulator>
+
+// With a barrier they do not.
+gpu.module @kernels {
+  gpu.func @kernel(%source: memref<?x64xbf16>, %places: !places) kernel attributes {known_block_size = array<i32: 384, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %zero = arith.constant dense<0.0> : !sum
+    %memory = ssa_gpu.alloc : !ring
+    %pipe = ssa_gpu.alloc_pipe {producers = 4 : i64, consumers = 8 : i64} : !pipe
+    %weights = ssa_gpu.alloc_pipe {producers = 4 : i64, consumers = 4 : i64} : !one
+    %slot = ssa_gpu.slot %memory[%c0] : !ring -> !tile
+    ssa_gpu.roles threads [128, 128, 128] registers [232, 232, 40] {
+      ssa_gpu.await %pipe[%c0] : !pipe
+      ssa_gpu.acquire %weights[%c0] : !one
+      %own = ssa_gpu.mma wgmma async %slot, %slot, %zero : !tile, !tile, !sum
+      %made = ssa_gpu.wait_mma %own pending 0 : !sum
+      ssa_gpu.barrier
+      ssa_gpu.store_operand %made to %slot : !sum, !tile
+      ssa_gpu.finish_copies 0
+      ssa_gpu.publish %weights[%c0] : !one
+      ssa_gpu.release %pipe[%c0] : !pipe
+    }, {
+      ssa_gpu.await %pipe[%c0] : !pipe
+      ssa_gpu.await %weights[%c0] : !one
+      %sum = ssa_gpu.mma wgmma %slot, %slot, %zero : !tile, !tile, !sum
+      ssa_gpu.release %weights[%c0] : !one
+      ssa_gpu.release %pipe[%c0] : !pipe
+    }, {
+      ssa_gpu.acquire %pipe[%c0] : !pipe
+      ssa_gpu.copy_rows %source at %places to %slot {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !places, !tile
+      ssa_gpu.commit_copies
+      ssa_gpu.finish_copies 0
+      ssa_gpu.publish %pipe[%c0] : !pipe
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!pipe = !ssa_gpu.pipe<2>
+!one = !ssa_gpu.pipe<1>
+!ring = !ssa_gpu.shared<2x64x64xbf16>
+!tile = !ssa_gpu.shared<64x64xbf16>
+!places = tensor<64xi64, #ssa_gpu.places<8>>
+!sum = tensor<64x64xf32, #ssa_gpu.accumulator>
+
+// The product has not ended when its result is used.
+gpu.module @kernels {
+  gpu.func @kernel(%source: memref<?x64xbf16>, %places: !places) kernel attributes {known_block_size = array<i32: 384, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %zero = arith.constant dense<0.0> : !sum
+    %memory = ssa_gpu.alloc : !ring
+    %pipe = ssa_gpu.alloc_pipe {producers = 4 : i64, consumers = 8 : i64} : !pipe
+    %weights = ssa_gpu.alloc_pipe {producers = 4 : i64, consumers = 4 : i64} : !one
+    %slot = ssa_gpu.slot %memory[%c0] : !ring -> !tile
+    ssa_gpu.roles threads [128, 128, 128] registers [232, 232, 40] {
+      ssa_gpu.await %pipe[%c0] : !pipe
+      ssa_gpu.acquire %weights[%c0] : !one
+      // expected-note@+1 {{the product begins here}}
+      %own = ssa_gpu.mma wgmma async %slot, %slot, %zero : !tile, !tile, !sum
+      // expected-error@+1 {{gives the result of a product that may be under way: 'pending' is too large}}
+      %made = ssa_gpu.wait_mma %own pending 1 : !sum
+      ssa_gpu.barrier
+      ssa_gpu.store_operand %made to %slot : !sum, !tile
+      ssa_gpu.finish_copies 0
+      ssa_gpu.publish %weights[%c0] : !one
+      ssa_gpu.release %pipe[%c0] : !pipe
+    }, {
+      ssa_gpu.await %pipe[%c0] : !pipe
+      ssa_gpu.await %weights[%c0] : !one
+      %sum = ssa_gpu.mma wgmma %slot, %slot, %zero : !tile, !tile, !sum
+      ssa_gpu.release %weights[%c0] : !one
+      ssa_gpu.release %pipe[%c0] : !pipe
+    }, {
+      ssa_gpu.acquire %pipe[%c0] : !pipe
+      ssa_gpu.copy_rows %source at %places to %slot {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !places, !tile
+      ssa_gpu.commit_copies
+      ssa_gpu.finish_copies 0
+      ssa_gpu.publish %pipe[%c0] : !pipe
+    }
+    gpu.return
+  }
+}

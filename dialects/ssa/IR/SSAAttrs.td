@@ -227,6 +227,10 @@ def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
     int64_t getTensorColumns(SparseAttendOp op) const;
     /// Groups of warps that share the columns of outputs which the registers of one warp cannot hold.
     int64_t getGroups(SparseAttendOp op) const;
+    /// True if these, two then, make the weights of every second step each.
+    bool takesTurns(SparseAttendOp op) const;
+    /// True if weights that one group has for the other fit behind the values of their step, in the last columns of its keys.
+    bool keepsWeightsInKeys(SparseAttendOp op) const;
     /// Tiles of queries in shared memory: with a second one the next item begins before the last has ended.
     int64_t getQuerySlots(SparseAttendOp op) const;
     /// Threads of a block.

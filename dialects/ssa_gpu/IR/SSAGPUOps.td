@@ -508,7 +508,7 @@ def SSAGPU_JoinGroupsOp : SSAGPU_Op<"join_groups"> {
 
 def SSAGPU_StoreOperandOp : SSAGPU_Op<"store_operand"> {
   let summary = "write an accumulator, rounded to 16 bits, to a tile in shared memory";
-  let description = "Seen by other threads, and by matrix products, after a `barrier`.";
+  let description = "Seen by other threads, and by matrix products, after a `barrier`, or a `publish` behind `finish_copies`.";
   let arguments = (ins SSAGPU_Accumulator:$tile, SSAGPU_SharedType:$target);
   let assemblyFormat = "$tile `to` $target attr-dict `:` type($tile) `,` type($target)";
 }

@@ -24,10 +24,12 @@ def SSAGPUVerifySyncPass : Pass<"ssa-gpu-verify-sync", "::mlir::gpu::GPUModuleOp
     In a kernel with roles, memory that several roles touch is guarded by a pipe. An error is
 
     - an access without a slot of that pipe: reads stand between `await` and `release`, writes between `acquire` and `publish`, of a ticket
-      from which the number of the slot is computed; all accesses of an allocation under the same pipe;
-    - a slot that is published while copies into it may be under way, or released while an asynchronous product may still read it;
+      from which the number of the slot is computed; all accesses of an allocation under the same pipe; weights that a role puts into a slot
+      which it awaited stand between `acquire` and `publish` of another pipe;
+    - a slot that is published while copies into it may be under way, or released while an asynchronous product may still read it; a result of
+      a product that may be under way;
     - a slot that is given back without being held, taken twice, or held at the end of a role, or on one of two paths that meet;
-    - a pipe without exactly one role that fills it and another that empties it.
+    - a pipe without exactly one role that fills it, or without others that empty it.
 
     What one role has for itself is checked like a kernel of its own. Kernels with loops that begin at a number which is only known at run
     time, and with shared memory behind block arguments, are not checked.

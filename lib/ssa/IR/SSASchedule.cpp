@@ -172,6 +172,16 @@ int64_t ScheduleAttr::getScoreSlots(SparseAttendOp op) const {
 
 int64_t ScheduleAttr::getTensorColumns(SparseAttendOp op) const { return usesTensorMemory() ? ::getTensorColumns(*this, op, getScoreSlots(op)) : 0; }
 
+bool ScheduleAttr::takesTurns(SparseAttendOp op) const { return getInstruction() == Instruction::wgmma && op.valuesAreKeys() && getGroups(op) == 2; }
+
+/// Columns of a tile as it lies in memory: panels of 64 columns of 16 bits are whole.
+static int64_t getPaddedColumns(int64_t columns) { return ceilDiv(columns, 64) * 64; }
+
+bool ScheduleAttr::keepsWeightsInKeys(SparseAttendOp op) const {
+  int64_t columns = getPaddedColumns(getDim(op)) - getPaddedColumns(getValueDim(op));
+  return getTileRows() == getTileKeys() && getPaddedColumns(getTileKeys()) <= columns;
+}
+
 int64_t ScheduleAttr::getQuerySlots(SparseAttendOp op) const {
   if (usesTensorMemory()) // products of scores read the queries, and end long before an item does
     return 1;
@@ -186,12 +196,14 @@ int64_t ScheduleAttr::getThreads(SparseAttendOp op) const {
 }
 
 int64_t ScheduleAttr::getSharedBytes(SparseAttendOp op) const {
-  // Rows are kept in panels of 64 columns of 16 bits; every step has the numbers of its keys.
-  auto padded = [](int64_t columns) { return ceilDiv(columns, 64) * 64 * 2; };
+  auto padded = [](int64_t columns) { return 2 * getPaddedColumns(columns); };
   int64_t rows = getTileRows(), keys = getTileKeys(), slots = getQuerySlots(op), groups = getGroups(op);
+  // Every step has the numbers of its keys.
   int64_t step = padded(getDim(op)) + (op.valuesAreKeys() ? 0 : padded(usesTensorMemory() ? getValueColumns(op) : getValueDim(op))) + 4;
   int64_t barriers = hasRoles() ? 16 * (2 * getStages() + slots) + 4 * slots : 0;
   int64_t exchanged = groups > 1 ? rows * (padded(keys) + 8 * groups) : 0;
+  if (takesTurns(op)) // maxima and weights of both groups, and what says that they are there
+    exchanged = 2 * (rows * (4 + (keepsWeightsInKeys(op) ? 0 : padded(keys))) + 16);
   // Who takes part: of a block of keys, or of every key.
   int64_t members = getMemberWords(op) ? 4 * getMemberWords(op) * (getSelection(op)->getKeyBlock() % keys == 0 ? 1 : keys) : 0;
   if (usesTensorMemory()) { // two rows of factors are handed to those that finish outputs

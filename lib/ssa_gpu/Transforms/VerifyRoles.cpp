@@ -32,6 +32,7 @@ struct Ticket {
 struct State {
   SmallVector<Ticket, 4> held;
   InFlight copies, products;
+  llvm::SmallSetVector<Operation *, 4> reads; // products that other warps of the role may still make
 };
 
 /// What is known of memory that is handed over: the pipes whose slots were held at each of its accesses so far.
@@ -42,7 +43,7 @@ struct Guard {
 
 class RoleWalk {
 public:
-  RoleWalk(DenseMap<Operation *, Guard> &guards) : guards(guards) {}
+  RoleWalk(DenseMap<Operation *, Guard> &guards, bool knowsGuards) : guards(guards), knowsGuards(knowsGuards) {}
   bool walkRole(Region &role);
 
 private:
@@ -63,6 +64,7 @@ private:
   }
 
   DenseMap<Operation *, Guard> &guards; // of allocations
+  bool knowsGuards;                     // from a walk of all roles
   bool hasFailed = false;
 };
 
@@ -106,6 +108,7 @@ State RoleWalk::passOn(const State &state, ValueRange from, ValueRange to, Regio
 bool RoleWalk::join(Operation *at, State &state, const State &other) {
   bool isNew = state.copies.join(other.copies);
   isNew |= state.products.join(other.products);
+  isNew |= state.reads.set_union(other.reads);
   for (Ticket &ticket : state.held) {
     const Ticket *match = llvm::find_if(other.held, [&](const Ticket &o) { return ticket.isSameSlot(o); });
     if (match == other.held.end()) {
@@ -180,15 +183,25 @@ void RoleWalk::visit(Operation *op, State &state) {
       .Case([&](PublishOp publish) { giveBack(op, publish.getPipe(), publish.getTicket(), /*isEmpty=*/true, state); })
       .Case([&](ReleaseOp release) { giveBack(op, release.getPipe(), release.getTicket(), /*isEmpty=*/false, state, release.getProducts()); })
       .Case<CopyRowsOp, CopyBlockOp>([&](auto copy) { state.copies.add(copy, -1); })
+      .Case([&](StoreOperandOp store) { // as a copy of a group that is closed: products see it once copies are finished
+        if (AllocOp alloc = getAllocation(store.getTarget()); alloc && isHandedOver(alloc))
+          state.copies.add(store, 0);
+      })
+      .Case([&](ssa_gpu::BarrierOp) { state.reads.remove_if([&](Operation *product) { return !state.products.contains(product); }); })
       .Case([&](CommitCopiesOp) { state.copies.grow(); })
       .Case<FinishCopiesOp, WaitCopiesOp>([&](auto wait) { state.copies.wait(wait.getPending()); })
       .Case([&](MmaOp mma) {
+        state.reads.insert(mma);
         if (mma.getAsync()) {
           state.products.grow();
           state.products.add(mma, 0);
         }
       })
-      .Case([&](WaitMmaOp wait) { state.products.wait(wait.getPending()); })
+      .Case([&](WaitMmaOp wait) {
+        state.products.wait(wait.getPending());
+        if (Operation *product = wait.getTile().getDefiningOp(); product && state.products.contains(product))
+          fail(op, "gives the result of a product that may be under way: 'pending' is too large").attachNote(product->getLoc()) << "the product begins here";
+      })
       .Case([&](MmaTensorOp mma) { state.products.add(mma, 0); }) // no op waits for it
       .Default([&](Operation *other) {
         for (Region &region : other->getRegions())
@@ -243,17 +256,22 @@ void RoleWalk::giveBack(Operation *op, Value pipe, Value name, bool isEmpty, Sta
   auto isUsed = [&](Operation *user) {
     return llvm::any_of(getAccesses(user), [&](const Access &a) {
       AllocOp alloc = getAllocation(a.memory);
-      return alloc && isHandedOver(alloc) && llvm::is_contained(getTicketsOf(a.memory, state.held), held);
+      return alloc && isHandedOver(alloc) && guards[alloc].pipes.contains(pipe) && llvm::is_contained(getTicketsOf(a.memory, state.held), held);
     });
   };
-  for (Operation *copy : state.copies.getOps())
-    if (isEmpty && isUsed(copy)) {
+  for (Operation *copy : state.copies.getOps()) {
+    if (isEmpty && isa<StoreOperandOp>(copy)) {
+      fail(op, "hands over what products may not see yet: an 'ssa_gpu.finish_copies 0' must come between").attachNote(copy->getLoc()) << "written here";
+      return;
+    }
+    if (knowsGuards && isEmpty && isUsed(copy)) {
       fail(op, "gives back a slot while copies into it may be under way: 'ssa_gpu.commit_copies' and 'ssa_gpu.finish_copies' must come between")
               .attachNote(copy->getLoc()) << "copied here";
       return;
     }
+  }
   for (Operation *product : state.products.getOps())
-    if (!isEmpty && !afterProducts && isUsed(product)) {
+    if (knowsGuards && !isEmpty && !afterProducts && isUsed(product)) {
       StringRef remedy = isa<MmaTensorOp>(product) ? "it must be given back 'after products'" : "an 'ssa_gpu.wait_mma' must come between";
       fail(op, "gives back a slot while a product may still read it: " + remedy).attachNote(product->getLoc())
           << "the product begins here";
@@ -266,10 +284,21 @@ void RoleWalk::access(Operation *op, const Access &access, State &state) {
   AllocOp alloc = getAllocation(access.memory);
   if (hasFailed || !alloc || !isHandedOver(alloc))
     return;
+  // What a role writes to a slot that it only reads else it has to hand over by another pipe, of which it holds an empty slot.
+  bool handsOver = isa<StoreOperandOp>(op) && llvm::any_of(state.held, [](const Ticket &ticket) { return ticket.isEmpty; });
   llvm::SmallSetVector<Value, 4> pipes;
-  for (const Ticket *ticket : getTicketsOf(access.memory, state.held))
-    if (!access.writes || ticket->isEmpty)
-      pipes.insert(ticket->pipe);
+  for (const Ticket *ticket : getTicketsOf(access.memory, state.held)) {
+    if (access.writes && !ticket->isEmpty && !handsOver)
+      continue;
+    pipes.insert(ticket->pipe);
+    for (Operation *product : state.reads)
+      for (const Access &read : getAccesses(product))
+        if (access.writes && getAllocation(read.memory) == alloc && llvm::is_contained(getTicketsOf(read.memory, state.held), ticket)) {
+          fail(op, "overwrites " + describe(alloc) + " while other threads may still read it: an 'ssa_gpu.wait_mma' and an 'ssa_gpu.barrier' must come between")
+                  .attachNote(product->getLoc()) << "read here";
+          return;
+        }
+  }
   StringRef take = access.writes ? "an 'ssa_gpu.acquire'" : "an 'ssa_gpu.await'";
   if (pipes.empty()) {
     fail(op, Twine(access.writes ? "writes " : "reads ") + describe(alloc) + ", which another role uses too, without holding its slot: " + take +
@@ -317,8 +346,9 @@ LogicalResult mlir::ssa_gpu::verifyRoles(RolesOp roles) {
   if (failed(verifyEnds(roles)))
     return failure();
   DenseMap<Operation *, Guard> guards;
-  for (Region &role : roles.getPrograms())
-    if (!RoleWalk(guards).walkRole(role))
-      return failure();
+  for (bool knowsGuards : {false, true})
+    for (Region &role : roles.getPrograms())
+      if (!RoleWalk(guards, knowsGuards).walkRole(role))
+        return failure();
   return success();
 }

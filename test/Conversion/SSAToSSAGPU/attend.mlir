@@ -6,19 +6,32 @@
 !kv = tensor<?x4x?x128xbf16>
 !l = tensor<?x16x?xf32>
 
-// Some warps copy, others multiply; whole steps are boxes, and the product of values is under way during the next softmax.
+// Some warps copy, others multiply; queries and whole steps are boxes. There is one loop over steps: the product of values is under way during
+// the next softmax, that of a tile's last step during the first one of the next tile, where the tile is stored.
 // CHECK: gpu.func @ssa_sparse_attend(
 // CHECK-SAME: !nvgpu.tensormap.descriptor
 // CHECK: ssa_gpu.alloc_pipe {consumers = 8 : i64, producers = 4 : i64} : <2>
-// CHECK: ssa_gpu.roles threads [256, 128] registers [224, 56] {
+// CHECK: ssa_gpu.roles threads [256, 128] registers [232, 40] {
+// CHECK: scf.for
+// CHECK: scf.for
 // CHECK: ssa_gpu.mma wgmma async %{{.*}}, transposed
 // CHECK: ssa_gpu.mma wgmma async %{{.*}}, %{{.*}}, %{{.*}} : tensor<128x128xbf16, #ssa_gpu.operand>
 // CHECK: ssa_gpu.wait_mma %{{.*}} pending 1
 // CHECK: ssa_gpu.release
+// CHECK: math.exp2
 // CHECK: ssa_gpu.wait_mma %{{.*}} pending 0
+// CHECK: scf.if
 // CHECK: ssa_gpu.store_rows
 // CHECK: width = 8
+// CHECK-NOT: ssa_gpu.store_rows
 // CHECK: }, {
+// Zeros are the values before the first.
+// CHECK: ssa_gpu.copy_rows
+// CHECK: ssa_gpu.publish
+// CHECK: ssa_gpu.acquire
+// CHECK: ssa_gpu.copy_box
+// CHECK-NOT: ssa_gpu.finish_copies
+// CHECK: ssa_gpu.publish
 // CHECK: ssa_gpu.acquire
 // CHECK: ssa_gpu.copy_box
 // CHECK: } else {
@@ -50,17 +63,26 @@ func.func @window(%q: !q, %k: !kv, %v: !kv) -> !q {
 !l = tensor<?x16x?xf32>
 !s = !ssa.selection<?x1x?x64, key_block = 1, sorted>
 
-// Values that are the first columns of keys are there once; groups of warps share the columns of the output.
+// Values that are the first columns of keys are there once. Two groups have half of the columns of the output each and take turns: each makes
+// the weights of every second step and gives them to the other, behind the values of that step.
 // CHECK: gpu.func @ssa_sparse_attend(
 // CHECK: ssa_gpu.alloc : <1x64x576xbf16>
 // CHECK-NEXT: ssa_gpu.alloc : <2x64x576xbf16>
 // CHECK-NOT: x512xbf16>
-// CHECK: ssa_gpu.roles
-// CHECK: ssa_gpu.join_groups max
-// CHECK: ssa_gpu.store_operand
-// CHECK-NEXT: ssa_gpu.barrier
-// CHECK: ssa_gpu.columns %{{.*}} {first = 0 : i64}
-// CHECK: tensor<64x512xf32, #ssa_gpu.accumulator<groups = 2>>
+// CHECK: ssa_gpu.alloc_pipe {consumers = 4 : i64, producers = 4 : i64} : <1>
+// CHECK: ssa_gpu.roles threads [128, 128, 128] registers [232, 232, 40] {
+// CHECK: ssa_gpu.mma wgmma async %{{.*}}, transposed
+// CHECK: ssa_gpu.barrier
+// CHECK: ssa_gpu.save_rows
+// CHECK: %[[WEIGHTS:.*]] = ssa_gpu.columns %{{.*}} {first = 512 : i64} : <64x576xbf16> -> <64x64xbf16>
+// CHECK: ssa_gpu.store_operand %{{.*}} to %[[WEIGHTS]]
+// CHECK: ssa_gpu.publish
+// CHECK: ssa_gpu.columns %{{.*}} {first = 0 : i64} : <64x576xbf16> -> <64x256xbf16>
+// CHECK: ssa_gpu.mma wgmma async %{{.*}}, %{{.*}}, %{{.*}} : tensor<64x64xbf16, #ssa_gpu.operand>
+// CHECK: }, {
+// CHECK: ssa_gpu.await
+// CHECK: ssa_gpu.columns %{{.*}} {first = 256 : i64} : <64x576xbf16> -> <64x256xbf16>
+// CHECK: ssa_gpu.mma wgmma async %{{.*}}, %{{.*}}, %{{.*}} : !ssa_gpu.shared<64x64xbf16>, <64x256xbf16>
 // CHECK-LABEL: func.func @latent
 // SYNC: gpu.func @ssa_sparse_attend(
 // SYNC: tensor<64x512xf32, #ssa_gpu.accumulator<groups = 4>>

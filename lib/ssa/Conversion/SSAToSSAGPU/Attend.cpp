@@ -31,7 +31,8 @@ private:
   LogicalResult attend(ArrayRef<Value> maps);
   /// `lists` are arguments that say which keys rows see, or what stands for them; what is written may be partial outputs.
   LogicalResult buildKernel(Value output, Value lse, ValueRange lists, ValueRange maps, Value items);
-  Value createMap(Value buffer);
+  Value createMap(Value buffer, int64_t second, int64_t third);
+  Value createQueryMap();
   void allocateParts();
 
   HostFunction &host;
@@ -81,6 +82,8 @@ LogicalResult AttendConversion::readSchedule() {
   plan.groups = schedule.getGroups(op);
   plan.valueParts = schedule.getValueParts(op);
   plan.scoreSlots = schedule.usesTensorMemory() ? schedule.getScoreSlots(op) : 0;
+  plan.takesTurns = schedule.takesTurns(op);
+  plan.keepsWeightsInKeys = schedule.keepsWeightsInKeys(op);
   plan.threads = schedule.getThreads(op);
   plan.blocksPerSM = schedule.getBlocksPerSM(op, target);
   // Producers run ahead into the next item, so blocks stay; others come and go.
@@ -109,8 +112,9 @@ LogicalResult AttendConversion::readSchedule() {
                                                                  {"value", host.getBuffer(op.getValue())}});
   constexpr int64_t accelerated = 8; // elements of 16 bytes, to which the accelerator needs addresses and strides aligned
   // A box of values would have all columns of a panel, from the first on.
-  bool isWhole = plan.valuesAreKeys || plan.valueParts == 1;
-  plan.hasBoxes = schedule.hasRoles() && target.hasTMA() && plan.contiguousSteps && plan.width == accelerated && isWhole;
+  bool isWhole = plan.valuesAreKeys || plan.valueParts == 1, isAccelerated = schedule.hasRoles() && target.hasTMA() && plan.width == accelerated;
+  plan.hasBoxes = isAccelerated && plan.contiguousSteps && isWhole;
+  plan.hasQueryBoxes = isAccelerated && !plan.isKeyOuter && !plan.usesTensorMemory() && (plan.tileRows % plan.group == 0 || plan.group % plan.tileRows == 0);
   return success();
 }
 
@@ -138,20 +142,34 @@ void ssa::requireAttendSizes(HostFunction &host, SparseAttendOp op) {
   }
 }
 
-/// The tensor map of keys or values: boxes of a step of 64 columns.
-Value AttendConversion::createMap(Value buffer) {
+/// The tensor map of a buffer of rank 4: boxes of so many entries of its second and third dimension, of 64 columns.
+Value AttendConversion::createMap(Value buffer, int64_t second, int64_t third) {
   MLIRContext *context = host.builder.getContext();
   Location loc = op.getLoc();
   Type type = cast<MemRefType>(buffer.getType()).getElementType();
   constexpr int64_t columns = 64;
   auto space = gpu::AddressSpaceAttr::get(context, gpu::AddressSpace::Workgroup);
-  auto box = MemRefType::get({plan.tileKeys, columns}, type, MemRefLayoutAttrInterface(), space);
+  auto box = MemRefType::get({second * third, columns}, type, MemRefLayoutAttrInterface(), space);
   auto map = nvgpu::TensorMapDescriptorType::get(context, box, nvgpu::TensorMapSwizzleKind::SWIZZLE_128B, nvgpu::TensorMapL2PromoKind::L2PROMO_256B,
                                                  nvgpu::TensorMapOOBKind::OOB_ZERO, nvgpu::TensorMapInterleaveKind::INTERLEAVE_NONE);
   Value unranked = memref::CastOp::create(host.builder, loc, UnrankedMemRefType::get(type, {}), buffer);
   Emitter e(host.builder, loc);
   return nvgpu::TmaCreateDescriptorOp::create(host.builder, loc, map, unranked,
-                                              ValueRange{e.index(1), e.index(1), e.index(plan.tileKeys), e.index(columns)});
+                                              ValueRange{e.index(1), e.index(second), e.index(third), e.index(columns)});
+}
+
+/// The same of a tile of queries. Its rows are those of all heads of a query, then of the next, so the map sees these dimensions exchanged.
+Value AttendConversion::createQueryMap() {
+  Value query = host.getBuffer(op.getQuery());
+  auto metadata = memref::ExtractStridedMetadataOp::create(host.builder, op.getLoc(), query);
+  auto exchange = [](ValueRange v) { return SmallVector<Value>{v[0], v[2], v[1], v[3]}; };
+  Type type = cast<MemRefType>(query.getType()).getElementType();
+  SmallVector<int64_t> dynamic(4, ShapedType::kDynamic);
+  auto view = MemRefType::get(dynamic, type, StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, dynamic));
+  Value exchanged = memref::ReinterpretCastOp::create(host.builder, op.getLoc(), view, metadata.getBaseBuffer(), metadata.getOffset(),
+                                                      exchange(metadata.getSizes()), exchange(metadata.getStrides()));
+  int64_t heads = std::min(plan.group, plan.tileRows);
+  return createMap(exchanged, plan.tileRows / heads, heads);
 }
 
 LogicalResult AttendConversion::run() {
@@ -173,17 +191,21 @@ LogicalResult AttendConversion::run() {
     lists = {host.getBuffer(op.getSelections().front())};
   if (plan.split > 1)
     allocateParts();
-  if (!plan.hasBoxes)
+  if (!plan.hasBoxes && !plan.hasQueryBoxes)
     return attend({});
   // No tensor map is of a tensor without elements.
   Emitter e(host.builder, op.getLoc());
   Value key = host.getBuffer(op.getKey());
   LogicalResult result = success();
-  Value isThere = e.both(e.lt(e.index(0), e.dim(key, 0)), e.lt(e.index(0), e.dim(key, 2)));
-  e.ifThenElse(isThere, [&] {
-    SmallVector<Value> maps = {createMap(key)};
-    if (!plan.valuesAreKeys)
-      maps.push_back(createMap(host.getBuffer(op.getValue())));
+  auto hasRows = [&](Value buffer) { return e.both(e.lt(e.index(0), e.dim(buffer, 0)), e.lt(e.index(0), e.dim(buffer, 2))); };
+  e.ifThenElse(e.both(hasRows(host.getBuffer(op.getQuery())), hasRows(key)), [&] {
+    SmallVector<Value> maps;
+    if (plan.hasQueryBoxes)
+      maps.push_back(createQueryMap());
+    if (plan.hasBoxes)
+      maps.push_back(createMap(key, 1, plan.tileKeys));
+    if (plan.hasBoxes && !plan.valuesAreKeys)
+      maps.push_back(createMap(host.getBuffer(op.getValue()), 1, plan.tileKeys));
     result = attend(maps);
   }, [&] {
     fill(host, op, output, 0);

@@ -11,7 +11,8 @@ using namespace mlir;
 using namespace mlir::ssa;
 
 AttendKernel::AttendKernel(KernelBuilder &k, SparseAttendOp op, const AttendPlan &plan)
-    : k(k), op(op), plan(plan), t(k, plan.tileRows, plan.groups, /*rowwise=*/plan.usesTensorMemory()), elementType(op.getQuery().getType().getElementType()) {}
+    : k(k), op(op), plan(plan), t(k, plan.tileRows, plan.takesTurns ? 1 : plan.groups, /*rowwise=*/plan.usesTensorMemory()),
+      elementType(op.getQuery().getType().getElementType()) {}
 
 LogicalResult AttendKernel::build(Value items) {
   readSizes();
@@ -41,20 +42,14 @@ void AttendKernel::allocate() {
   numberRing = t.alloc({plan.stages, plan.contiguousSteps ? 2 : plan.tileKeys}, i32);
   if (plan.memberWords > 0)
     memberRing = t.alloc({plan.stages, plan.membersOfStep()}, i32);
-  if (plan.groups > 1) {
+  if (plan.groups > 1 && !plan.takesTurns) {
     weightTile = t.alloc({plan.tileRows, plan.tileKeys}, elementType);
     scratch = t.alloc({2, plan.groups * plan.tileRows}, f32);
   }
   if (plan.usesTensorMemory())
     return allocateTensors();
-  if (!plan.hasRoles())
-    return;
-  stepsRing = t.alloc({plan.querySlots, 1}, i32);
-  auto allocPipe = [&](int64_t slots) { return t.allocPipe(slots, plan.producers() / 32, plan.consumers() / 32); };
-  queryPipe = allocPipe(plan.querySlots);
-  keys.pipe = allocPipe(plan.stages);
-  if (!plan.valuesAreKeys)
-    values.pipe = allocPipe(plan.stages);
+  if (plan.hasRoles())
+    allocateRoles();
 }
 
 void AttendKernel::readSizes() {
@@ -72,6 +67,8 @@ void AttendKernel::readSizes() {
   unsigned next = firstFreeArg + (plan.selection ? 1 : 0) + (plan.memberWords > 0 ? 1 : 0);
   if (plan.isKeyOuter)
     next = firstFreeKeyOuterArg;
+  if (plan.hasQueryBoxes)
+    queryMap = k.getArgument(next++);
   if (plan.hasBoxes) {
     keys.map = k.getArgument(next++);
     if (!plan.valuesAreKeys)
@@ -100,6 +97,7 @@ AttendKernel::Item AttendKernel::decodeItem(Value number) {
   item.list = k.sub(k.sub(lists, k.index(1)), split(lists));
   item.cell = split(k.index(plan.cells));
   item.batch = number;
+  item.exists = k.bit(true);
   item.firstRow = k.mul(k.toI32(tile), k.i32(plan.tileRows));
 
   // The positions between which the tile's queries stand.
@@ -118,7 +116,8 @@ AttendKernel::Row AttendKernel::getRow(const Item &item, Value row) {
   Value query = k.div(inList, group);
   Value m = k.add(k.mul(item.list, k.index(plan.queryBlock)), k.toIndex(query));
   Value head = k.add(k.mul(k.toI32(item.cell), group), k.rem(inList, group));
-  return {m, head, k.both(k.lt(query, k.i32(plan.queryBlock)), k.lt(m, k.dim(queryView.buffer, 2))), getPartialRow(item, m, head)};
+  Value isQuery = k.both(k.lt(query, k.i32(plan.queryBlock)), k.lt(m, k.dim(queryView.buffer, 2)));
+  return {m, head, k.both(item.exists, isQuery), getPartialRow(item, m, head)};
 }
 
 /// Where there is an output for every part of the steps: which one it is.
@@ -141,7 +140,8 @@ RowPlace AttendKernel::resultPlaceOf(const Item &item, const BufferView &view, V
 }
 
 KeySlots AttendKernel::getSlots(const Item &item) {
-  KeySlots slots(k, {op.getMask().value_or(nullptr), op.getBlocksOrTokens(), tokens, keyRows, item.firstPosition, item.lastPosition, plan.tileKeys});
+  Value visibleRows = k.select(item.exists, keyRows, k.i32(0));
+  KeySlots slots(k, {op.getMask().value_or(nullptr), op.getBlocksOrTokens(), tokens, visibleRows, item.firstPosition, item.lastPosition, plan.tileKeys});
   if (plan.isKeyOuter)
     slots.useBlock(k, item.block, plan.selection->getKeyBlock());
   else if (!plan.selection)
@@ -168,6 +168,18 @@ void AttendKernel::useList(KeySlots &slots, const Item &item) {
 
 void AttendKernel::loadQueries(const Item &item, Value tile) {
   t.copyRows(queryView.buffer, tile, plan.dim, plan.width, [&](Value row) { return placeOf(item, queryView, row); });
+}
+
+void AttendKernel::loadQueries(const Item &item, Value tile, Value ticket) {
+  if (!plan.hasQueryBoxes) {
+    loadQueries(item, tile);
+    t.commitCopies();
+    return t.finishCopies(0);
+  }
+  // Behind the last query are zeros: of queries that are not there, and of an item that is not.
+  Row first = getRow(item, k.i32(0));
+  Value m = k.select(item.exists, k.toI32(first.m), queries);
+  t.copyBox(queryMap, {k.toI32(item.batch), m, first.head}, tile, queryPipe, ticket);
 }
 
 void AttendKernel::loadNumbers(const KeySlots &slots, Value step, const Lookup &found, Value stage) {
@@ -250,16 +262,20 @@ void AttendKernel::loadRows(const Item &item, const KeySlots &slots, const Looku
 ScoreTiles AttendKernel::getScores(const Item &item, const KeySlots &slots) {
   Type i32 = k.builder.getI32Type();
   Value shift = k.sub(tokens, queries);
-  Value positions = t.mapRows(i32, [&](Value row) { return k.add(k.toI32(getRow(item, row).m), shift); });
+  std::function<Value()> makePositions = [this, item, shift, i32] {
+    return t.mapRows(i32, [&](Value row) { return k.add(k.toI32(getRow(item, row).m), shift); });
+  };
+  if (!op.getScore().empty()) // which needs them in every step
+    makePositions = [positions = makePositions()] { return positions; };
   Value heads = t.mapRows(i32, [&](Value row) { return getRow(item, row).head; });
-  return ScoreTiles(k, t, op, plan.tileKeys, captured, k.toI32(item.batch), heads, positions, slots);
+  return ScoreTiles(k, t, op, plan.tileKeys, captured, k.toI32(item.batch), heads, makePositions, slots);
 }
 
 AttendKernel::State AttendKernel::getInitialState() {
   Type f32 = k.builder.getF32Type();
   auto constant = [&](RankedTensorType type, float value) { return t.constant(type, k.builder.getF32FloatAttr(value)); };
   return {constant(t.rowsType(f32), -std::numeric_limits<float>::infinity()), constant(t.rowsType(f32), 0),
-          constant(t.accumulatorType(plan.paddedValueDim(), f32), 0)};
+          constant(t.accumulatorType(getColumnsOfGroup(), f32), 0)};
 }
 
 /// The scores of one step, hidden ones `-inf`.
@@ -325,6 +341,10 @@ Value AttendKernel::getValueTile(Value stage) {
   return plan.valuesAreKeys ? t.columns(t.slot(keys.ring, stage), 0, plan.paddedValueDim()) : t.slot(values.ring, stage);
 }
 
+Value AttendKernel::getValueTile(Value stage, unsigned group) {
+  return t.columns(t.slot(keys.ring, stage), group * getColumnsOfGroup(), getColumnsOfGroup());
+}
+
 SoftmaxStep AttendKernel::getSoftmaxStep(const KeySlots &slots, ScoreTiles &scores, Value products, Value stage, Value max, Value sum,
                                          Hook afterNumbers) {
   Value logits = getLogits(slots, scores, products, stage);
@@ -336,20 +356,20 @@ Value AttendKernel::getZeroScores() {
   return t.constant(t.accumulatorType(plan.tileKeys, k.builder.getF32Type()), k.builder.getF32FloatAttr(0));
 }
 
-Value AttendKernel::rescale(Value output, const SoftmaxStep &softmax) {
+Value AttendKernel::rescale(Value output, Value factors) {
   // Mostly no row of a warp has a new maximum.
   Value one = t.constant(t.rowsType(k.builder.getF32Type()), k.builder.getF32FloatAttr(1));
-  Value isKept = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, softmax.rescale, one);
+  Value isKept = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, factors, one);
   return k.ifElse(t.warpAll(isKept), output.getType(), [&] { return SmallVector<Value>{output}; }, [&] {
-    return SmallVector<Value>{k.fmul(output, t.broadcast(softmax.rescale, plan.paddedValueDim()))};
+    return SmallVector<Value>{k.fmul(output, t.broadcast(factors, getColumnsOfGroup()))};
   }).front();
 }
 
 /// The weights as left operand. Where groups of warps have those of some keys each, all are gathered in shared memory.
-Value AttendKernel::getWeights(const SoftmaxStep &softmax) {
+Value AttendKernel::getWeights(Value weights) {
   if (plan.groups == 1)
-    return t.toOperand(softmax.weights, elementType);
-  t.storeOperand(softmax.weights, weightTile);
+    return t.toOperand(weights, elementType);
+  t.storeOperand(weights, weightTile);
   t.barrier();
   return weightTile;
 }
@@ -357,24 +377,33 @@ Value AttendKernel::getWeights(const SoftmaxStep &softmax) {
 AttendKernel::State AttendKernel::attend(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value stage, State state) {
   Value products = t.mma(plan.family, lhs, t.slot(keys.ring, stage), /*transposed=*/true, getZeroScores());
   SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, stage, state.max, state.sum, [] {});
-  Value scaled = rescale(state.output, softmax);
-  Value sum = t.mma(plan.family, getWeights(softmax), getValueTile(stage), /*transposed=*/false, scaled);
+  Value scaled = rescale(state.output, softmax.rescale);
+  Value sum = t.mma(plan.family, getWeights(softmax.weights), getValueTile(stage), /*transposed=*/false, scaled);
   return {softmax.max, softmax.sum, sum};
 }
 
 void AttendKernel::store(const Item &item, ScoreTiles &scores, State state) {
-  Type f32 = k.builder.getF32Type();
-  State initial = getInitialState();
   if (plan.groups > 1 && plan.hasRoles()) // the sums of the last item have been read; between items without keys nothing else waits
     t.barrier();
-  Value sum = t.joinGroups(ssa_gpu::RowReduction::sum, state.sum, getScratch(1));
+  state.sum = t.joinGroups(ssa_gpu::RowReduction::sum, state.sum, getScratch(1));
+  storePart(item, scores, state, 0);
+}
+
+void AttendKernel::storePart(const Item &item, ScoreTiles &scores, State state, unsigned group) {
+  Type f32 = k.builder.getF32Type();
+  State initial = getInitialState();
   // An empty row has sum 0 and is 0 / 1.
   Value one = t.constant(t.rowsType(f32), k.builder.getF32FloatAttr(1));
-  Value isEmpty = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, sum, initial.sum);
-  Value factor = k.fdiv(one, k.select(isEmpty, one, sum));
-  t.storeRows(k.fmul(state.output, t.broadcast(factor, plan.paddedValueDim())), outputView.buffer, plan.valueDim, plan.storeWidth(),
-              [&](Value row) { return resultPlaceOf(item, outputView, row); });
-  Value log = math::LogOp::create(k.builder, k.loc, sum);
+  Value isEmpty = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, state.sum, initial.sum);
+  Value factor = k.fdiv(one, k.select(isEmpty, one, state.sum));
+  int64_t columns = plan.takesTurns ? getColumnsOfGroup() : plan.valueDim;
+  t.storeRows(k.fmul(state.output, t.broadcast(factor, getColumnsOfGroup())), outputView.buffer, columns, plan.storeWidth(), [&](Value row) {
+    RowPlace place = resultPlaceOf(item, outputView, row);
+    return RowPlace{k.add(place.begin, k.index(group * columns)), place.exists};
+  });
+  if (group > 0)
+    return;
+  Value log = math::LogOp::create(k.builder, k.loc, state.sum);
   Value lse = k.select(isEmpty, initial.max, k.fadd(scores.getNaturalReference(state.max), log));
   t.storeEntries(lse, lseView.buffer, [&](Value row) { return resultPlaceOf(item, lseView, row); });
 }
@@ -425,149 +454,4 @@ void AttendKernel::buildWithoutRoles(Value total) {
     store(item, scores, {state[0], state[1], state[2]});
     return {};
   });
-}
-
-//===----------------------------------------------------------------------===//
-// Some copy, some multiply
-//===----------------------------------------------------------------------===//
-
-Value AttendKernel::next(Value ticket, int64_t slots) {
-  Value more = k.add(ticket, k.i32(1));
-  return k.select(k.eq(more, k.i32(2 * slots)), k.i32(0), more);
-}
-
-Value AttendKernel::slotOf(Value ticket, int64_t slots) {
-  return k.select(k.uge(ticket, k.i32(slots)), k.sub(ticket, k.i32(slots)), ticket);
-}
-
-void AttendKernel::buildRoles(Value total) {
-  // Producers keep few values; the others share what registers are left, in eights.
-  constexpr int64_t producerRegisters = 56, most = 240;
-  int64_t warpgroups = plan.consumers() / 128, share = 65536 / plan.threads / plan.blocksPerSM / 8 * 8;
-  int64_t registers = (share * (warpgroups + 1) - producerRegisters) / warpgroups / 8 * 8;
-  k.setBlocksPerSM(plan.blocksPerSM);
-  k.addRoles({{plan.consumers(), std::min(registers, most), [&] { consume(total); }},
-              {plan.producers(), producerRegisters, [&] { produce(total); }}});
-}
-
-void AttendKernel::produce(Value total) {
-  k.forEachItem(total, {k.i32(0), k.i32(0)}, [&](Value number, ValueRange tickets) -> SmallVector<Value> {
-    Item item = decodeItem(number);
-    KeySlots slots = getSlots(item);
-    useList(slots, item);
-    Value querySlot = slotOf(tickets[0], plan.querySlots);
-    t.acquire(queryPipe, tickets[0]);
-    t.fill(t.slot(stepsRing, querySlot), [&](Value) { return slots.steps; });
-    loadQueries(item, t.slot(queryRing, querySlot));
-    t.commitCopies();
-    t.finishCopies(0);
-    t.publish(queryPipe, tickets[0]);
-    Value ticket = produceSteps(item, slots, tickets[1]);
-    return {next(tickets[0], plan.querySlots), ticket};
-  });
-}
-
-/// All steps of an item; the next ticket.
-Value AttendKernel::produceSteps(const Item &item, const KeySlots &slots, Value first) {
-  // What is to be copied next is looked up before there is room for it.
-  Lookup carried = lookUp(item, slots, k.i32(0));
-  carried.push_back(first);
-  return k.loop(k.i32(0), slots.steps, k.i32(1), carried, [&](Value step, ValueRange carried) -> SmallVector<Value> {
-    Lookup found(carried.drop_back()), next = lookUp(item, slots, k.add(step, k.i32(1)));
-    Value ticket = carried.back(), stage = slotOf(ticket, plan.stages);
-    t.acquire(keys.pipe, ticket);
-    loadNumbers(slots, step, found, stage);
-    loadRows(item, slots, found, keys, stage, ticket);
-    t.publish(keys.pipe, ticket);
-    if (!plan.valuesAreKeys) {
-      t.acquire(values.pipe, ticket);
-      loadRows(item, slots, found, values, stage, ticket);
-      t.publish(values.pipe, ticket);
-    }
-    next.push_back(this->next(ticket, plan.stages));
-    return next;
-  }).back();
-}
-
-void AttendKernel::consume(Value total) {
-  k.forEachItem(total, {k.i32(0), k.i32(0)}, [&](Value number, ValueRange tickets) -> SmallVector<Value> {
-    Item item = decodeItem(number);
-    KeySlots slots = getSlots(item);
-    ScoreTiles scores = getScores(item, slots);
-    Value querySlot = slotOf(tickets[0], plan.querySlots);
-    t.await(queryPipe, tickets[0]);
-    Value steps = slots.steps;
-    if (hasLists()) { // the producers have counted the list
-      steps = t.loadEntry(t.slot(stepsRing, querySlot), k.i32(0));
-      slots.useSteps(*plan.selection, op.isGathered(), k.getArgument(firstFreeArg), steps);
-    }
-    Value queryTile = t.slot(queryRing, querySlot), lhs = plan.queriesInRegisters() ? t.loadOperand(queryTile) : queryTile;
-    State initial = getInitialState();
-    // Nothing is multiplied for a tile without keys.
-    SmallVector<Value> none = {initial.max, initial.sum, initial.output, tickets[1]};
-    SmallVector<Value> state = k.ifElse(k.lt(k.i32(0), steps), TypeRange(ValueRange(none)), [&] {
-      return plan.valuesAreKeys ? consumeKeys(slots, scores, lhs, steps, tickets[1]) : consumeKeysAndValues(slots, scores, lhs, steps, tickets[1]);
-    }, [&] { return none; });
-    t.release(queryPipe, tickets[0]);
-    store(item, scores, {state[0], state[1], state[2]});
-    return {next(tickets[0], plan.querySlots), state[3]};
-  });
-}
-
-Value AttendKernel::beginScores(Value lhs, Value ticket) {
-  t.await(keys.pipe, ticket);
-  return t.beginMma(lhs, t.slot(keys.ring, slotOf(ticket, plan.stages)), /*transposed=*/true, getZeroScores());
-}
-
-/// The products of scores of one step and of values of the step before are under way together: tensor cores work during a softmax.
-SmallVector<Value> AttendKernel::consumeKeysAndValues(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value steps, Value first) {
-  State initial = getInitialState();
-  auto getSoftmax = [&](Value products, Value ticket, Value max, Value sum) {
-    return getSoftmaxStep(slots, scores, products, slotOf(ticket, plan.stages), max, sum, [&] { t.release(keys.pipe, ticket); });
-  };
-  SoftmaxStep softmax = getSoftmax(t.waitMma(beginScores(lhs, first), 0), first, initial.max, initial.sum);
-  SmallVector<Value> state = k.loop(k.i32(1), steps, k.i32(1), {softmax.max, softmax.sum, initial.output, getWeights(softmax), first},
-                                    [&](Value, ValueRange carried) -> SmallVector<Value> {
-    Value before = carried[4], ticket = next(before, plan.stages);
-    Value products = beginScores(lhs, ticket);
-    t.await(values.pipe, before);
-    Value output = t.beginMma(carried[3], getValueTile(slotOf(before, plan.stages)), /*transposed=*/false, carried[2]);
-    SoftmaxStep softmax = getSoftmax(t.waitMma(products, 1), ticket, carried[0], carried[1]);
-    output = t.waitMma(output, 0);
-    t.release(values.pipe, before);
-    if (plan.groups > 1) // all groups have read the weights of the step before
-      t.barrier();
-    return {softmax.max, softmax.sum, rescale(output, softmax), getWeights(softmax), ticket};
-  });
-  Value last = state[4];
-  t.await(values.pipe, last);
-  Value output = t.mma(plan.family, state[3], getValueTile(slotOf(last, plan.stages)), /*transposed=*/false, state[2]);
-  t.release(values.pipe, last);
-  return {state[0], state[1], output, next(last, plan.stages)};
-}
-
-/// Where values are keys a step's scores are begun behind the product of the values of the step before: both slots are there.
-SmallVector<Value> AttendKernel::consumeKeys(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value steps, Value first) {
-  State initial = getInitialState();
-  Value products = t.waitMma(beginScores(lhs, first), 0), last = k.sub(steps, k.i32(1));
-  auto getSoftmax = [&](ValueRange carried) {
-    return getSoftmaxStep(slots, scores, carried[3], slotOf(carried[4], plan.stages), carried[0], carried[1], [] {});
-  };
-  SmallVector<Value> state = k.loop(k.i32(0), last, k.i32(1), {initial.max, initial.sum, initial.output, products, first},
-                                    [&](Value, ValueRange carried) -> SmallVector<Value> {
-    Value ticket = carried[4], following = next(ticket, plan.stages);
-    SoftmaxStep softmax = getSoftmax(carried);
-    Value scaled = rescale(carried[2], softmax);
-    Value output = t.beginMma(getWeights(softmax), getValueTile(slotOf(ticket, plan.stages)), /*transposed=*/false, scaled);
-    Value products = beginScores(lhs, following);
-    output = t.waitMma(output, 1);
-    t.release(keys.pipe, ticket);
-    return {softmax.max, softmax.sum, output, t.waitMma(products, 0), following};
-  });
-  Value ticket = state[4];
-  SoftmaxStep softmax = getSoftmax(state);
-  Value scaled = rescale(state[2], softmax);
-  Value output = t.mma(plan.family, getWeights(softmax), getValueTile(slotOf(ticket, plan.stages)), /*transposed=*/false, scaled);
-  t.release(keys.pipe, ticket);
-  return {softmax.max, softmax.sum, output, next(ticket, plan.stages)};
 }

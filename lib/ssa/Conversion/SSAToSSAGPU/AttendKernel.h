@@ -9,8 +9,9 @@
 // Keys come in steps of `tileKeys` slots. A slot is a place in the list, or in the range that the mask allows; its *number* is
 // the token or summary that it stands for. Keys and values are gathered row by row into rings of tiles.
 //
-// With `mma_sync` all threads copy and multiply. With `wgmma` the block has roles: some warps copy, steps and items ahead of those that
-// multiply. With `tcgen05` products are in tensor memory, and there are more roles (AttendTensorMemory.cpp).
+// With `mma_sync` all threads copy and multiply. With `wgmma` the block has roles (AttendRoles.cpp): some warps copy, steps and items ahead
+// of those that multiply. Where an output is too wide for these and values are keys, two groups of them take turns (AttendTurns.cpp).
+// With `tcgen05` products are in tensor memory, and there are more roles (AttendTensorMemory.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +30,7 @@ struct AttendPlan {
   ssa_gpu::Family family; // of products in registers
   int64_t tileRows, tileKeys, stages;
   int64_t querySlots, groups, valueParts, scoreSlots; // see ScheduleAttr
+  bool takesTurns, keepsWeightsInKeys;
   int64_t dim, valueDim, cells, group, queryBlock;
   std::optional<SelectionType> selection; // of the lists that pass by
   bool isKeyOuter = false;
@@ -39,6 +41,7 @@ struct AttendPlan {
   bool valuesAreKeys;        // values are the first columns of keys: they are there once
   bool contiguousSteps;      // the keys of every step are neighbours
   bool hasBoxes;             // which are copied as boxes of tensors
+  bool hasQueryBoxes;        // so are tiles of queries
   int64_t threads, blocksPerSM;
   int64_t maxBlocks;         // of the grid
 
@@ -62,8 +65,8 @@ struct AttendPlan {
 /// Builds the body of the kernel of `op` at the place of `k`.
 class AttendKernel {
 public:
-  /// What a kernel sees: the order of its arguments; behind them, the list if there is one and, of a union, its members, tensor maps of keys
-  /// and values, captured values. In the order `key_outer` there are transposed lists instead, and which lists these are.
+  /// What a kernel sees: the order of its arguments; behind them, the list if there is one and, of a union, its members, tensor maps of queries,
+  /// keys and values, captured values. In the order `key_outer` there are transposed lists instead, and which lists these are.
   enum Argument { queryArg, keyArg, valueArg, outputArg, lseArg, tokensArg, firstFreeArg };
   enum KeyOuterArgument { itemsArg = firstFreeArg, entriesArg, numItemsArg, batchArg, firstListArg, numListsArg, firstFreeKeyOuterArg };
 
@@ -89,6 +92,7 @@ private:
     Value part;                        // of the steps, i32; null where they are not split
     Value block, firstEntry, numEntries; // i32: the key block of the item, where its entries begin, how many it has; of `key_outer`
     Value valuePart;                     // of the columns of the output, an index; null if there is one
+    Value exists;                        // i1: false of the item behind the last
   };
   /// The running softmax of the rows.
   struct State {
@@ -118,17 +122,29 @@ private:
   void useList(KeySlots &slots, const Item &item);
   /// True if lists pass by, and not a range or a block.
   bool hasLists() const { return plan.selection && !plan.isKeyOuter; }
-  Value getScratch(unsigned i) { return plan.groups == 1 ? Value() : t.slot(scratch, k.i32(i)); }
+  Value getScratch(unsigned i) { return scratch ? t.slot(scratch, k.i32(i)) : Value(); }
 
   void buildWithoutRoles(Value total);
   void buildRoles(Value total);
+  void allocateRoles();
   void produce(Value total);
-  Value produceSteps(const Item &item, const KeySlots &slots, Value first);
+  Value produceSteps(const Item &item, const KeySlots &slots, Value steps, Value first);
   void consume(Value total);
+  SmallVector<Value> packRows(const Item &item);
+  Item unpackRows(ArrayRef<Value> values);
+  SmallVector<Value> forEachItemAndOne(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(const Item &item, ValueRange carried)> body);
+  Value getSteps(const KeySlots &slots);
+  Value awaitQueries(KeySlots &slots, Value ticket);
   Value beginScores(Value lhs, Value ticket);
-  /// All steps of a tile, of which there is one at least: the state, and the next ticket.
-  SmallVector<Value> consumeKeysAndValues(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value steps, Value first);
-  SmallVector<Value> consumeKeys(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value steps, Value first);
+  void publishZeros(const Rows &rows);
+  SmallVector<Value> consumeStep(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value isFirst, const Item &last, ValueRange carried);
+
+  void takeTurns(unsigned group, Value total);
+  SmallVector<Value> takeTwoTurns(unsigned group, const KeySlots &slots, ScoreTiles &scores, Value lhs, ValueRange carried);
+  void shareWeights(unsigned group, const SoftmaxStep &softmax, Value keyTicket, Value ticket);
+  Value getSharedRows(unsigned group);
+  Value getSharedWeights(unsigned group, Value keyTicket);
+  Value joinSums(unsigned group, Value sum, Value ticket);
 
   void allocateTensors();
   void buildTensorRoles(Value total);
@@ -144,6 +160,8 @@ private:
   void storePiece(const Item &item, Value tile, int64_t column, int64_t columns);
 
   void loadQueries(const Item &item, Value tile);
+  /// The same, as a box where that is possible, else finished.
+  void loadQueries(const Item &item, Value tile, Value ticket);
   /// What is to be copied in a step: the first number and how many there are, or the places of the rows of keys and values.
   using Lookup = SmallVector<Value>;
   Lookup lookUp(const Item &item, const KeySlots &slots, Value step);
@@ -161,15 +179,20 @@ private:
   /// The same with `-inf` where the union of lists has a key that the list of a row has not.
   Value hideFromOthers(Value logits, Value stage);
   Value getZeroScores();
-  Value rescale(Value output, const SoftmaxStep &softmax);
-  Value getWeights(const SoftmaxStep &softmax);
+  Value rescale(Value output, Value factors);
+  Value getWeights(Value weights);
   State attend(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value stage, State state);
   Value getLogits(const KeySlots &slots, ScoreTiles &scores, Value products, Value stage);
   void store(const Item &item, ScoreTiles &scores, State state);
+  /// The part of `group` where groups have columns each; `state.sum` is that of all.
+  void storePart(const Item &item, ScoreTiles &scores, State state, unsigned group);
 
   Value next(Value ticket, int64_t slots);
   Value slotOf(Value ticket, int64_t slots);
+  /// The values of a step, or those of the columns that a group has.
   Value getValueTile(Value stage);
+  Value getValueTile(Value stage, unsigned group);
+  int64_t getColumnsOfGroup() const { return plan.paddedValueDim() / (plan.takesTurns ? plan.groups : 1); }
 
   KernelBuilder &k;
   SparseAttendOp op;
@@ -182,7 +205,12 @@ private:
   Value queries, tokens, keyRows; // i32
   BufferView queryView, outputView, lseView;
   Rows keys, values; // one pipe and ring for both if values are keys
-  Value queryRing, queryPipe, numberRing, memberRing, stepsRing, weightTile, scratch;
+  Value queryRing, queryMap, queryPipe, numberRing, memberRing, stepsRing, weightTile, scratch;
+  /// What a group that takes turns gives to the other.
+  struct Exchange {
+    Value rows, weights, pipe;
+  };
+  Exchange exchanges[2];
   // With tensor memory: scores, weights and outputs, pipes between those that make them; what outputs are multiplied by, and how many steps they have.
   SmallVector<Value> tensors;
   Value stepsPipe, scorePipe, weightPipe, outputPipe, factorPipe, factorRing, countRing;

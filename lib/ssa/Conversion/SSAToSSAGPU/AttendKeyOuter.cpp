@@ -36,6 +36,7 @@ AttendKernel::Item AttendKernel::decodeKeyOuterItem(Value number) {
   Value blocks = k.div(k.add(keyRows, k.i32(plan.selection->getKeyBlock() - 1)), k.i32(plan.selection->getKeyBlock()));
   Value block = part(TransposedLists::blockPart), head = k.toIndex(k.div(block, blocks));
   Item item;
+  item.exists = k.bit(true);
   item.batch = k.getArgument(batchArg);
   item.cell = k.add(k.mul(head, k.index(cellsOfHead)), k.div(number, total));
   item.list = k.index(0);

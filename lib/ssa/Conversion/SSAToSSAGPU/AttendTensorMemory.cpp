@@ -82,7 +82,7 @@ void AttendKernel::load(Value total) {
       t.commitCopies();
       t.finishCopies(0);
       t.publish(queryPipe, tickets[1]);
-      return {next(tickets[1], plan.querySlots), produceSteps(item, slots, tickets[2])};
+      return {next(tickets[1], plan.querySlots), produceSteps(item, slots, slots.steps, tickets[2])};
     }, [&] { return none; });
     return {next(tickets[0], itemSlots), after[0], after[1]};
   });

@@ -243,10 +243,10 @@ Value KernelBuilder::addItems(Value count, int64_t maxBlocks) {
   return total;
 }
 
-void KernelBuilder::forEachItem(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+SmallVector<Value> KernelBuilder::forEachItem(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
   Value first = gpu::BlockIdOp::create(device, loc, gpu::Dimension::x);
   Value step = gpu::GridDimOp::create(device, loc, gpu::Dimension::x);
-  loop(first, total, step, inits, body);
+  return loop(first, total, step, inits, body);
 }
 
 void KernelBuilder::forEachItem(Value count, llvm::function_ref<void(Value)> body) {

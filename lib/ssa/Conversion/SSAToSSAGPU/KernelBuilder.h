@@ -132,7 +132,7 @@ public:
   /// The two parts of that, for programs that carry something from one item to the next: what the kernel sees of the count, for a grid of at
   /// most so many blocks; and the loop.
   Value addItems(Value count, int64_t maxBlocks);
-  void forEachItem(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(Value item, ValueRange carried)> body);
+  SmallVector<Value> forEachItem(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(Value item, ValueRange carried)> body);
 
   /// A program that some warps of the block run, with registers of their own.
   struct Role {

@@ -112,6 +112,7 @@ void KeySlots::takePart(Emitter &e, Value part, int64_t parts) {
   Value perPart = e.div(e.add(steps, e.i32(parts - 1)), e.i32(parts));
   firstStep = e.mul(part, perPart);
   steps = e.max(e.min(perPart, e.sub(steps, firstStep)), e.i32(0));
+  slots = e.min(slots, e.mul(e.add(firstStep, steps), e.i32(config.tileKeys)));
 }
 
 void KeySlots::useMembers(Emitter &e, Value buffer, ArrayRef<Value> place, int64_t cells) {
@@ -202,17 +203,19 @@ Value KeySlots::getNumber(Emitter &e, Value slot) const {
 //===----------------------------------------------------------------------===//
 
 KeySlots::Step KeySlots::getStep(Emitter &e, Value step) const {
-  Value tile = e.i32(config.tileKeys), first = e.mul(step, tile), base, end;
+  Value tile = e.i32(config.tileKeys), first = e.mul(step, tile), isSlot = e.lt(first, slots), base, end;
   if (!lists) {
     Value inSink = e.lt(first, sinkSlots);
     base = e.select(inSink, first, e.add(windowBegin, e.sub(first, sinkSlots)));
     end = e.select(inSink, sinkEnd, rangeEnd);
   } else {
     Value size = e.i32(type.getKeyBlock());
-    base = e.add(e.mul(loadListEntry(e, lists, listBegin, e.div(first, size)), size), e.rem(first, size));
+    Value entry = loadListEntry(e, lists, listBegin, e.select(isSlot, e.div(first, size), e.i32(0)));
+    base = e.add(e.mul(e.select(isSlot, entry, e.i32(0)), size), e.rem(first, size));
     end = config.keyRows;
   }
-  return {base, e.max(e.min(e.sub(end, base), tile), e.i32(0))};
+  // Behind the last step nothing is there.
+  return {base, e.select(isSlot, e.max(e.min(e.sub(end, base), tile), e.i32(0)), e.i32(0))};
 }
 
 Value KeySlots::getNumber(Emitter &e, const Step &step, Value row) const {

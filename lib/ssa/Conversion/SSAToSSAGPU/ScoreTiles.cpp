@@ -23,7 +23,7 @@ FailureOr<Value> ScoreTiles::applyRegion(Value scores, Value numbers) {
     case 2:
       return t.broadcast(heads, columns);
     case 3:
-      return t.broadcast(positions, columns);
+      return t.broadcast(makePositions(), columns);
     default:
       return numbers;
     }
@@ -31,8 +31,8 @@ FailureOr<Value> ScoreTiles::applyRegion(Value scores, Value numbers) {
 }
 
 ScoreTiles::ScoreTiles(Emitter &e, TileEmitter &t, SparseAttendOp op, int64_t columns, ArrayRef<Value> captured, Value batch, Value heads,
-                       Value positions, const KeySlots &slots)
-    : e(e), t(t), op(op), columns(columns), captured(captured), batch(batch), heads(heads), positions(positions), slots(slots) {
+                       std::function<Value()> makePositions, const KeySlots &slots)
+    : e(e), t(t), op(op), columns(columns), captured(captured), batch(batch), heads(heads), makePositions(std::move(makePositions)), slots(slots) {
   std::optional<APFloat> written = op.getScale();
   scale = written ? double(float(written->convertToDouble())) : 1 / std::sqrt(double(op.getQuery().getType().getDimSize(3)));
   // A positive scale changes no order: it joins the factor of the exponent, one multiplication less.
@@ -41,7 +41,7 @@ ScoreTiles::ScoreTiles(Emitter &e, TileEmitter &t, SparseAttendOp op, int64_t co
 }
 
 Value ScoreTiles::hide(Value logits, Value numbers) {
-  Value visible = slots.isVisible(e, numbers, t.broadcast(positions, columns));
+  Value visible = slots.isVisible(e, numbers, t.broadcast(makePositions(), columns));
   return e.select(visible, logits, splat(-std::numeric_limits<double>::infinity()));
 }
 
@@ -73,28 +73,26 @@ ScoreTiles::Reference ScoreTiles::getReference(Value max) {
   return reference;
 }
 
+Value ScoreTiles::getRescale(Value before, Value max) {
+  Reference now = getReference(max);
+  return exp2(multiplyAdd(e.fsub(before, now.max), splatRows(factor), e.fsub(now.rest, getReference(before).rest)));
+}
+
 SoftmaxStep ScoreTiles::getSoftmaxStep(Value logits, Value max, Value sum, Value scratch) {
   SoftmaxStep step;
   Value stepMax = t.joinGroups(ssa_gpu::RowReduction::max, t.reduce(ssa_gpu::RowReduction::max, logits), scratch);
   step.max = arith::MaximumFOp::create(e.builder, e.loc, max, stepMax);
-  Reference before = getReference(max), now = getReference(step.max);
-  step.rescale = exp2(multiplyAdd(e.fsub(max, now.max), splatRows(factor), e.fsub(now.rest, before.rest)));
-  // The difference comes first where it matters: then it is exact, however large the logits are.
-  auto finish = [&](Value exponents) {
-    Value weights = exp2(exponents);
-    return SmallVector<Value>{weights, t.reduce(ssa_gpu::RowReduction::sum, weights)};
-  };
-  auto near = [&] {
-    Value minus = arith::NegFOp::create(e.builder, e.loc, now.product);
-    return finish(multiplyAdd(logits, splat(factor), t.broadcast(minus, columns)));
-  };
-  auto far = [&] {
-    Value difference = e.fsub(logits, t.broadcast(now.max, columns));
-    return finish(multiplyAdd(difference, splat(factor), t.broadcast(now.rest, columns)));
-  };
-  SmallVector<Value> made = e.ifElse(t.warpAll(now.isNear), {logits.getType(), sum.getType()}, near, far);
-  step.weights = made[0];
-  step.sum = e.fadd(e.fmul(sum, step.rescale), made[1]);
+  step.rescale = getRescale(max, step.max);
+  Reference now = getReference(step.max);
+  // A weight is one multiply-add away from a logit; where rounding would matter the difference to the maximum comes first: it is exact,
+  // however large the logits are.
+  SmallVector<Value> terms = e.ifElse(
+      t.warpAll(now.isNear), {logits.getType(), now.product.getType()},
+      [&] { return SmallVector<Value>{logits, arith::NegFOp::create(e.builder, e.loc, now.product)}; },
+      [&] { return SmallVector<Value>{e.fsub(logits, t.broadcast(now.max, columns)), now.rest}; });
+  step.weights = exp2(multiplyAdd(terms[0], splat(factor), t.broadcast(terms[1], columns)));
+  Value stepSum = t.reduce(ssa_gpu::RowReduction::sum, step.weights);
+  step.sum = e.fadd(e.fmul(sum, step.rescale), stepSum);
   return step;
 }
 

@@ -10,6 +10,7 @@
 #include "ScoreRegion.h"
 #include "TileEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include <functional>
 
 namespace mlir::ssa {
 
@@ -23,8 +24,9 @@ struct SoftmaxStep {
 /// Scale, score region, mask and softmax of an attention op on tiles.
 class ScoreTiles {
 public:
+  /// `makePositions` is called where a mask needs the positions of the rows: mostly it hides nothing, so they are not kept.
   ScoreTiles(Emitter &e, TileEmitter &t, SparseAttendOp op, int64_t columns, ArrayRef<Value> captured, Value batch, Value heads,
-             Value positions, const KeySlots &slots);
+             std::function<Value()> makePositions, const KeySlots &slots);
 
   /// What is compared and exponentiated: products where a positive scale comes last, else scores; `-inf` where hidden.
   FailureOr<Value> getLogits(Value products, Value numbers);
@@ -33,6 +35,8 @@ public:
   Value hide(Value logits, Value numbers);
   /// Where the columns are spread over groups of warps `max` is joined through `scratch`, and `sum` is that of the group's columns.
   SoftmaxStep getSoftmaxStep(Value logits, Value max, Value sum, Value scratch);
+  /// What sums of weights relative to `before` are to be multiplied by when `max` is the maximum.
+  Value getRescale(Value before, Value max);
   /// What weights are relative to when `max` is the maximum, as a score: for the log-sum-exp.
   Value getNaturalReference(Value max);
 
@@ -72,7 +76,8 @@ private:
   SparseAttendOp op;
   int64_t columns;
   SmallVector<Value> captured;
-  Value batch, heads, positions;
+  Value batch, heads;
+  std::function<Value()> makePositions;
   const KeySlots &slots;
   double scale, factor; // of a logit, in units of log2
   bool scaleComesLast;

@@ -57,7 +57,7 @@ void wait(ThreadEmitter &e, Value barrier, Value parity) {
 
 /// One arrival for a warp, behind what all its lanes have done.
 void arrive(ThreadEmitter &e, Value barrier) {
-  callAsm(e, "bar.warp.sync 0xffffffff;", "", {});
+  NVVM::SyncWarpOp::create(e.builder, e.loc, e.i32(-1)); // no inline assembly, which LLVM would copy to lane 0 and to the others
   scf::IfOp::create(e.builder, e.loc, e.lt(e.lane(), 1), [&](OpBuilder &, Location) {
     callAsm(e, "{\n\t.reg .b64 state;\n\tmbarrier.arrive.release.cta.shared::cta.b64 state, [$0];\n\t}", "r", {barrier});
     scf::YieldOp::create(e.builder, e.loc);

@@ -262,19 +262,8 @@ struct ConvertStoreTensor : OpConversionPattern<StoreTensorOp> {
   }
 };
 
-struct ConvertSaveRows : OpConversionPattern<SaveRowsOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult matchAndRewrite(SaveRowsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
-    ThreadEmitter e(rewriter, op);
-    LLVM::StoreOp::create(rewriter, e.loc, e.extract(adaptor.getRows(), 0), e.offset(adaptor.getArray(), e.mul(e.thread(), 4)), /*alignment=*/4);
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
 } // namespace
 
 void ssa_gpu::populateTensorMemoryPatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<ConvertAllocTensors, ConvertFreeTensors, ConvertMmaTensor, ConvertLoadTensor, ConvertStoreTensor, ConvertSaveRows>(converter, patterns.getContext());
+  patterns.add<ConvertAllocTensors, ConvertFreeTensors, ConvertMmaTensor, ConvertLoadTensor, ConvertStoreTensor>(converter, patterns.getContext());
 }

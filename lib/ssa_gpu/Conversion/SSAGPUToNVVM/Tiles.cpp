@@ -338,6 +338,31 @@ struct ConvertStoreEntries : OpConversionPattern<StoreEntriesOp> {
   }
 };
 
+/// Writes the values of rows to the array at `address`, which has one for every row.
+void saveRows(ThreadEmitter &e, Value values, RankedTensorType rowVector, Value address) {
+  auto save = [&](unsigned i, Value row) {
+    LLVM::StoreOp::create(e.builder, e.loc, e.extract(values, i), e.offset(address, e.mul(row, 4)), /*alignment=*/4);
+  };
+  if (isRowwise(rowVector))
+    return save(0, e.thread());
+  scf::IfOp::create(e.builder, e.loc, e.lt(e.rem(e.lane(), 4), 1), [&](OpBuilder &, Location) { // one of the four lanes of a row
+    for (unsigned half : {0, 1})
+      save(half, e.row(half, rowVector.getDimSize(0)));
+    scf::YieldOp::create(e.builder, e.loc);
+  });
+}
+
+struct ConvertSaveRows : OpConversionPattern<SaveRowsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(SaveRowsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    saveRows(e, adaptor.getRows(), op.getRows().getType(), adaptor.getArray());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 struct ConvertJoinGroups : OpConversionPattern<JoinGroupsOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -347,11 +372,7 @@ struct ConvertJoinGroups : OpConversionPattern<JoinGroupsOp> {
     int64_t rows = op.getRows().getType().getDimSize(0), groups = op.getGroups();
     Value own = e.offset(adaptor.getScratch(), e.mul(e.group(rows), 4 * rows));
     auto place = [&](Value base, unsigned half) { return e.offset(base, e.mul(e.row(half, rows), 4)); };
-    scf::IfOp::create(rewriter, e.loc, e.lt(e.rem(e.lane(), 4), 1), [&](OpBuilder &, Location) {
-      for (unsigned half : {0, 1})
-        LLVM::StoreOp::create(rewriter, e.loc, e.extract(adaptor.getRows(), half), place(own, half), /*alignment=*/4);
-      scf::YieldOp::create(rewriter, e.loc);
-    });
+    saveRows(e, adaptor.getRows(), op.getRows().getType(), own);
     e.barrier();
     SmallVector<Value> results;
     for (unsigned half : {0, 1}) {
@@ -470,5 +491,5 @@ struct ConvertToOperand : OpConversionPattern<ToOperandOp> {
 
 void ssa_gpu::populateTilePatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
   patterns.add<ConvertElementwise, ConvertReduce, ConvertBroadcast, ConvertMapRows, ConvertMapColumns, ConvertMap, ConvertStoreRows,
-               ConvertStoreEntries, ConvertWarpAll, ConvertJoinGroups, ConvertStoreOperand, ConvertToOperand, ConvertFold, ConvertStoreColumns>(converter, patterns.getContext());
+               ConvertStoreEntries, ConvertWarpAll, ConvertSaveRows, ConvertJoinGroups, ConvertStoreOperand, ConvertToOperand, ConvertFold, ConvertStoreColumns>(converter, patterns.getContext());
 }

@@ -1,0 +1,253 @@
+//===- AttendRoles.cpp - Warps that copy and warps that multiply ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "AttendKernel.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+using namespace mlir;
+using namespace mlir::ssa;
+
+void AttendKernel::allocateRoles() {
+  int64_t producers = plan.producers() / 32, consumers = plan.consumers() / 32, ofGroup = consumers / plan.groups;
+  stepsRing = t.alloc({plan.querySlots, 1}, k.builder.getI32Type());
+  queryPipe = t.allocPipe(plan.querySlots, producers, consumers);
+  keys.pipe = t.allocPipe(plan.stages, producers, consumers);
+  if (!plan.valuesAreKeys)
+    values.pipe = t.allocPipe(plan.stages, producers, consumers);
+  if (!plan.takesTurns)
+    return;
+  for (Exchange &exchange : exchanges) {
+    exchange.rows = t.alloc({plan.tileRows}, k.builder.getF32Type());
+    if (!plan.keepsWeightsInKeys)
+      exchange.weights = t.alloc({plan.tileRows, plan.tileKeys}, elementType);
+    exchange.pipe = t.allocPipe(1, ofGroup, ofGroup);
+  }
+}
+
+Value AttendKernel::next(Value ticket, int64_t slots) {
+  Value more = k.add(ticket, k.i32(1));
+  return k.select(k.eq(more, k.i32(2 * slots)), k.i32(0), more);
+}
+
+Value AttendKernel::slotOf(Value ticket, int64_t slots) {
+  return k.select(k.uge(ticket, k.i32(slots)), k.sub(ticket, k.i32(slots)), ticket);
+}
+
+void AttendKernel::buildRoles(Value total) {
+  // Producers keep few values; the others share what registers are left, in eights.
+  constexpr int64_t producerRegisters = 40, most = 240;
+  int64_t warpgroups = plan.consumers() / 128, share = 65536 / plan.threads / plan.blocksPerSM / 8 * 8;
+  int64_t registers = (share * (warpgroups + 1) - producerRegisters) / warpgroups / 8 * 8;
+  k.setBlocksPerSM(plan.blocksPerSM);
+  registers = std::min(registers, most);
+  auto produces = [&] { produce(total); };
+  KernelBuilder::Role producers{plan.producers(), producerRegisters, produces};
+  if (!plan.takesTurns)
+    return k.addRoles({{plan.consumers(), registers, [&] { consume(total); }}, producers});
+  int64_t ofGroup = plan.consumers() / 2;
+  k.addRoles({{ofGroup, registers, [&] { takeTurns(0, total); }}, {ofGroup, registers, [&] { takeTurns(1, total); }}, producers});
+}
+
+/// All items of a block and, unless groups take turns, one behind the last if there is any.
+SmallVector<Value> AttendKernel::forEachItemAndOne(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(const Item &, ValueRange)> body) {
+  Value first = gpu::BlockIdOp::create(k.builder, k.loc, gpu::Dimension::x), step = gpu::GridDimOp::create(k.builder, k.loc, gpu::Dimension::x);
+  Value end = plan.takesTurns ? total : k.select(k.lt(first, total), k.add(total, step), total);
+  return k.forEachItem(end, inits, [&](Value number, ValueRange carried) {
+    Item item = decodeItem(k.min(number, k.sub(total, k.index(1))));
+    item.exists = k.lt(number, total);
+    if (plan.isKeyOuter)
+      item.numEntries = k.select(item.exists, item.numEntries, k.i32(0));
+    return body(item, carried);
+  });
+}
+
+/// What says which rows an item has, for a loop that carries it.
+SmallVector<Value> AttendKernel::packRows(const Item &item) {
+  // Batch and cell as one number: registers are short. There are fewer than 2^31, each of which has rows of its own in memory.
+  Value cell = k.toI32(k.add(k.mul(item.batch, k.index(plan.cells)), item.cell));
+  SmallVector<Value> values = {cell, k.toI32(item.list), item.firstRow, item.exists};
+  if (item.part)
+    values.push_back(item.part);
+  if (plan.isKeyOuter)
+    values.append({item.block, item.firstEntry, item.numEntries});
+  return values;
+}
+
+AttendKernel::Item AttendKernel::unpackRows(ArrayRef<Value> values) {
+  Item item;
+  Value cells = k.i32(plan.cells);
+  item.batch = k.toIndex(k.div(values[0], cells));
+  item.cell = k.toIndex(k.rem(values[0], cells));
+  item.list = k.toIndex(values[1]);
+  item.firstRow = values[2];
+  item.exists = values[3];
+  if (plan.split > 1)
+    item.part = values[4];
+  if (plan.isKeyOuter) {
+    item.block = values[values.size() - 3];
+    item.firstEntry = values[values.size() - 2];
+    item.numEntries = values.back();
+  }
+  return item;
+}
+
+/// Every item has a step, in which there may be nothing to see; one for each group where they take turns.
+Value AttendKernel::getSteps(const KeySlots &slots) {
+  Value one = k.i32(1);
+  if (!plan.takesTurns)
+    return k.max(slots.steps, one);
+  Value two = k.i32(2);
+  return k.mul(k.max(k.div(k.add(slots.steps, one), two), one), two);
+}
+
+/// Fills a slot with zeros: the values of the step before the first.
+void AttendKernel::publishZeros(const Rows &rows) {
+  Value first = k.i32(0);
+  t.acquire(rows.pipe, first);
+  t.copyRows(rows.view.buffer, t.slot(rows.ring, first), rows.columns, plan.width, [&](Value) { return RowPlace{k.index(0), k.bit(false)}; });
+  t.commitCopies();
+  t.finishCopies(0);
+  t.publish(rows.pipe, first);
+}
+
+void AttendKernel::produce(Value total) {
+  if (!plan.takesTurns)
+    publishZeros(plan.valuesAreKeys ? keys : values);
+  Value firstKeys = k.i32(plan.valuesAreKeys && !plan.takesTurns ? 1 : 0); // behind the zeros
+  forEachItemAndOne(total, {k.i32(0), firstKeys}, [&](const Item &item, ValueRange tickets) -> SmallVector<Value> {
+    Value querySlot = slotOf(tickets[0], plan.querySlots);
+    t.acquire(queryPipe, tickets[0]);
+    loadQueries(item, t.slot(queryRing, querySlot), tickets[0]);
+    KeySlots slots = getSlots(item);
+    useList(slots, item);
+    Value steps = getSteps(slots);
+    t.fill(t.slot(stepsRing, querySlot), [&](Value) { return steps; });
+    t.publish(queryPipe, tickets[0]);
+    Value ticket = produceSteps(item, slots, steps, tickets[1]);
+    return {next(tickets[0], plan.querySlots), ticket};
+  });
+}
+
+/// All steps of an item; the next ticket.
+Value AttendKernel::produceSteps(const Item &item, const KeySlots &slots, Value steps, Value first) {
+  // What is to be copied next is looked up before there is room for it.
+  Lookup carried = lookUp(item, slots, k.i32(0));
+  carried.push_back(first);
+  return k.loop(k.i32(0), steps, k.i32(1), carried, [&](Value step, ValueRange carried) -> SmallVector<Value> {
+    Lookup found(carried.drop_back()), following = lookUp(item, slots, k.add(step, k.i32(1)));
+    Value ticket = carried.back(), stage = slotOf(ticket, plan.stages), after = next(ticket, plan.stages);
+    t.acquire(keys.pipe, ticket);
+    loadNumbers(slots, step, found, stage);
+    loadRows(item, slots, found, keys, stage, ticket);
+    t.publish(keys.pipe, ticket);
+    if (!plan.valuesAreKeys) { // with `wgmma` zeros were the first values
+      Value valueTicket = plan.usesTensorMemory() ? ticket : after;
+      t.acquire(values.pipe, valueTicket);
+      loadRows(item, slots, found, values, slotOf(valueTicket, plan.stages), valueTicket);
+      t.publish(values.pipe, valueTicket);
+    }
+    following.push_back(after);
+    return following;
+  }).back();
+}
+
+/// Waits for the queries of an item; gives the number of its steps, which the producers have counted if there is a list.
+Value AttendKernel::awaitQueries(KeySlots &slots, Value ticket) {
+  t.await(queryPipe, ticket);
+  if (!hasLists())
+    return getSteps(slots);
+  Value steps = t.loadEntry(t.slot(stepsRing, slotOf(ticket, plan.querySlots)), k.i32(0));
+  slots.useSteps(*plan.selection, op.isGathered(), k.getArgument(firstFreeArg), steps);
+  return steps;
+}
+
+Value AttendKernel::beginScores(Value lhs, Value ticket) {
+  t.await(keys.pipe, ticket);
+  return t.beginMma(lhs, t.slot(keys.ring, slotOf(ticket, plan.stages)), /*transposed=*/true, getZeroScores());
+}
+
+/// Products of scores of a step and of values of the step before are under way together: tensor cores work during a softmax. So a tile's last
+/// product is under way during the first softmax of the next one, and a tile is stored then; behind the last item comes one without
+/// queries or keys.
+void AttendKernel::consume(Value total) {
+  State initial = getInitialState();
+  Item none;
+  none.batch = none.cell = none.list = k.index(0);
+  none.firstRow = none.block = none.firstEntry = none.numEntries = k.i32(0);
+  none.part = plan.split > 1 ? k.i32(0) : Value();
+  none.exists = k.bit(false);
+  SmallVector<Value> ofRows = packRows(none), inits = {k.i32(0)};
+  inits.append(ofRows);
+  size_t stateBegin = inits.size(), numRows = ofRows.size();
+  inits.append({initial.max, initial.sum, initial.output});
+  Value noWeights = getWeights(getZeroScores());
+  if (plan.groups == 1) // those of groups are in shared memory
+    inits.push_back(noWeights);
+  // The ticket of the keys or, if they are values, of those before, which are there until then.
+  inits.push_back(k.i32(0));
+  if (plan.valuesAreKeys)
+    t.await(keys.pipe, inits.back());
+  SmallVector<Value> ended = forEachItemAndOne(total, inits, [&](const Item &item, ValueRange carried) -> SmallVector<Value> {
+    Value queryTicket = carried[0];
+    Item last = unpackRows(SmallVector<Value>(carried.slice(1, numRows)));
+    KeySlots slots = getSlots(item);
+    ScoreTiles scores = getScores(item, slots);
+    Value steps = awaitQueries(slots, queryTicket), queryTile = t.slot(queryRing, slotOf(queryTicket, plan.querySlots));
+    Value lhs = plan.queriesInRegisters() ? t.loadOperand(queryTile) : queryTile;
+    SmallVector<Value> state = k.loop(k.i32(0), steps, k.i32(1), carried.drop_front(stateBegin), [&](Value step, ValueRange carried) {
+      return consumeStep(slots, scores, lhs, k.eq(step, k.i32(0)), last, carried);
+    });
+    t.release(queryPipe, queryTicket);
+    SmallVector<Value> yielded = {next(queryTicket, plan.querySlots)};
+    yielded.append(packRows(item));
+    yielded.append(state);
+    return yielded;
+  });
+  if (plan.valuesAreKeys)
+    t.release(keys.pipe, ended.back());
+}
+
+/// Carries maxima, sums and outputs, weights unless groups share them, and the ticket. In the first step of a tile the last one ends.
+SmallVector<Value> AttendKernel::consumeStep(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value isFirst, const Item &last, ValueRange carried) {
+  State state{carried[0], carried[1], carried[2]}, initial = getInitialState();
+  Value weights = plan.groups == 1 ? carried[3] : weightTile, before = carried.back();
+  // Zeros were the first values: where they have a pipe of their own their ticket is one behind that of the keys.
+  Value ticket = plan.valuesAreKeys ? next(before, plan.stages) : before, products, output;
+  auto beginOutput = [&] {
+    return t.beginMma(weights, getValueTile(slotOf(before, plan.stages)), /*transposed=*/false, state.output);
+  };
+  if (plan.valuesAreKeys) { // the slot of the values is wanted for keys
+    output = beginOutput();
+    products = beginScores(lhs, ticket);
+    output = t.waitMma(output, 1);
+    t.release(keys.pipe, before);
+    products = t.waitMma(products, 0);
+  } else {
+    products = beginScores(lhs, ticket);
+    t.await(values.pipe, before);
+    output = beginOutput();
+    products = t.waitMma(products, 1);
+  }
+  SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, slotOf(ticket, plan.stages), k.select(isFirst, initial.max, state.max),
+                                       k.select(isFirst, initial.sum, state.sum), [&] {
+    if (!plan.valuesAreKeys)
+      t.release(keys.pipe, ticket);
+  });
+  if (!plan.valuesAreKeys) {
+    output = t.waitMma(output, 0);
+    t.release(values.pipe, before);
+  }
+  if (plan.groups > 1) // all groups have read the weights of the step before
+    t.barrier();
+  output = k.ifElse(isFirst, output.getType(), [&] {
+    store(last, scores, {state.max, state.sum, output});
+    return SmallVector<Value>{initial.output};
+  }, [&] { return SmallVector<Value>{rescale(output, softmax.rescale)}; }).front();
+  SmallVector<Value> yielded = {softmax.max, softmax.sum, output};
+  Value made = getWeights(softmax.weights);
+  if (plan.groups == 1)
+    yielded.push_back(made);
+  yielded.push_back(plan.valuesAreKeys ? ticket : next(ticket, plan.stages));
+  return yielded;
+}
