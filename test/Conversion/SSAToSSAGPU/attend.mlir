@@ -70,7 +70,7 @@ func.func @window(%q: !q, %k: !kv, %v: !kv) -> !q {
 // CHECK-NEXT: ssa_gpu.alloc : <2x64x576xbf16>
 // CHECK-NOT: x512xbf16>
 // CHECK: ssa_gpu.alloc_pipe {consumers = 4 : i64, producers = 4 : i64} : <1>
-// CHECK: ssa_gpu.roles threads [128, 128, 128] registers [232, 232, 40] {
+// CHECK: ssa_gpu.roles threads [128, 128, 128] registers [224, 224, 56] {
 // CHECK: ssa_gpu.mma wgmma async %{{.*}}, transposed
 // CHECK: ssa_gpu.barrier
 // CHECK: ssa_gpu.save_rows

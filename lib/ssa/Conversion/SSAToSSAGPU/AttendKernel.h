@@ -166,6 +166,7 @@ private:
   using Lookup = SmallVector<Value>;
   Lookup lookUp(const Item &item, const KeySlots &slots, Value step);
   /// The numbers of a step, for the mask: those of all its slots, or the first one and how many there are.
+  SmallVector<Value> produceTwoSteps(const Item &item, const KeySlots &slots, Value step, const Lookup &first, const Lookup &second, Value ticket);
   void loadNumbers(const KeySlots &slots, Value step, const Lookup &found, Value stage);
   void loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage);
   /// The same, as boxes where whole steps allow it, else finished.

@@ -36,7 +36,8 @@ Value AttendKernel::slotOf(Value ticket, int64_t slots) {
 
 void AttendKernel::buildRoles(Value total) {
   // Producers keep few values; the others share what registers are left, in eights.
-  constexpr int64_t producerRegisters = 40, most = 240;
+  constexpr int64_t most = 240;
+  int64_t producerRegisters = plan.takesTurns ? 56 : 40; // with two steps under way they keep the places of both
   int64_t warpgroups = plan.consumers() / 128, share = 65536 / plan.threads / plan.blocksPerSM / 8 * 8;
   int64_t registers = (share * (warpgroups + 1) - producerRegisters) / warpgroups / 8 * 8;
   k.setBlocksPerSM(plan.blocksPerSM);
@@ -134,9 +135,12 @@ Value AttendKernel::produceSteps(const Item &item, const KeySlots &slots, Value 
   // What is to be copied next is looked up before there is room for it.
   Lookup carried = lookUp(item, slots, k.i32(0));
   carried.push_back(first);
-  return k.loop(k.i32(0), steps, k.i32(1), carried, [&](Value step, ValueRange carried) -> SmallVector<Value> {
+  return k.loop(k.i32(0), steps, k.i32(plan.takesTurns ? 2 : 1), carried, [&](Value step, ValueRange carried) -> SmallVector<Value> {
     Lookup found(carried.drop_back()), following = lookUp(item, slots, k.add(step, k.i32(1)));
-    Value ticket = carried.back(), stage = slotOf(ticket, plan.stages), after = next(ticket, plan.stages);
+    Value ticket = carried.back();
+    if (plan.takesTurns)
+      return produceTwoSteps(item, slots, step, found, following, ticket);
+    Value stage = slotOf(ticket, plan.stages), after = next(ticket, plan.stages);
     t.acquire(keys.pipe, ticket);
     loadNumbers(slots, step, found, stage);
     loadRows(item, slots, found, keys, stage, ticket);
@@ -150,6 +154,31 @@ Value AttendKernel::produceSteps(const Item &item, const KeySlots &slots, Value 
     following.push_back(after);
     return following;
   }).back();
+}
+
+/// The steps of both groups that take turns: copies of the second are begun before those of the first are waited for.
+SmallVector<Value> AttendKernel::produceTwoSteps(const Item &item, const KeySlots &slots, Value step, const Lookup &first, const Lookup &second,
+                                                 Value ticket) {
+  Value tickets[] = {ticket, next(ticket, plan.stages)}, one = k.i32(1);
+  auto begin = [&](unsigned i, Value step, const Lookup &found) {
+    Value stage = slotOf(tickets[i], plan.stages);
+    t.acquire(keys.pipe, tickets[i]);
+    loadNumbers(slots, step, found, stage);
+    if (plan.hasBoxes)
+      loadRows(item, slots, found, keys, stage, tickets[i]);
+    else
+      loadRows(item, slots, found, keys, stage);
+    t.commitCopies();
+  };
+  begin(0, step, first);
+  SmallVector<Value> following = lookUp(item, slots, k.add(step, k.i32(2)));
+  begin(1, k.add(step, one), second);
+  t.finishCopies(1);
+  t.publish(keys.pipe, tickets[0]);
+  t.finishCopies(0);
+  t.publish(keys.pipe, tickets[1]);
+  following.push_back(next(tickets[1], plan.stages));
+  return following;
 }
 
 /// Waits for the queries of an item; gives the number of its steps, which the producers have counted if there is a list.
