@@ -101,14 +101,29 @@ static Released *releasedAt(Block &owner, Space space, uint64_t address, bool is
   return found != table.end() ? &found->second : isMade ? &table[address] : nullptr;
 }
 
+/// A number for what a warp has in its registers.
+static uint64_t stateOf(const Warp &warp, uint64_t value) {
+  uint64_t state = value ^ warp.lanes;
+  for (uint32_t at = 0; at + 8 <= warp.kernel->registerBytes; at += 8) {
+    uint64_t word;
+    std::memcpy(&word, warp.registers + at, sizeof(word));
+    state = (state ^ word) * 0x9e3779b97f4a7c15;
+    state ^= state >> 29;
+  }
+  return state;
+}
+
 void Warp::orderRead(const Instruction &instruction, unsigned lane, Block &owner, Space space, uint64_t address,
                      uint64_t value) {
   Order order = Order(instruction.order);
-  // Asking for the same again: others have to go on first.
-  if (space == Space::Global && spinAt == &instruction && spinValue == value)
-    mustYield = isIdle = isSpinning = true;
-  spinAt = &instruction;
-  spinValue = value;
+  // Asking for the same again, with the same in all registers: others have to go on first.
+  if (space == Space::Global) {
+    uint64_t state = stateOf(*this, value);
+    if (spinAt == &instruction && spinValue == state)
+      mustYield = isIdle = isSpinning = true;
+    spinAt = &instruction;
+    spinValue = state;
+  }
   if (!block->checks)
     return;
   Released *released = releasedAt(owner, space, address, false);
