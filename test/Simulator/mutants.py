@@ -68,9 +68,9 @@ def kernel_at(lines, number):
 
 
 # Instructions that touch memory or decide what is executed; between two barriers without one of these, the first orders what the second does.
-ACTS = re.compile(r"^\s*(?:@\S+\s+)?(?:ld\.(?!param)|st\.|atom|red\.|cp\.|ldmatrix|stmatrix|wgmma|tcgen05|mbarrier|bra|ret|\S+:)")
+ACTS = re.compile(r"^\s*(?:@\S+\s+)?(?:ld\.(?!param)|st\.|atom|red\.|cp\.|ldmatrix|stmatrix|wgmma|tcgen05|mbarrier|bra|ret|[\w$]+:(?!:))")
 # What makes the writes of a thread known or used, or decides what is executed: up to there a later fence does as well.
-PUBLISHES = re.compile(r"^\s*(?:@\S+\s+)?(?:bar|mbarrier\.(?!init)|cp\.|wgmma|tcgen05|bra|ret|\S+:)")
+PUBLISHES = re.compile(r"^\s*(?:@\S+\s+)?(?:bar|mbarrier\.(?!init)|cp\.|wgmma|tcgen05|bra|ret|[\w$]+:(?!:))")
 
 
 def body_of(lines, number):
