@@ -5,8 +5,9 @@
     ssa-opt benchmarks/attend.mlir --emit=bundle --chip=sm_90a -o attend.json
     python3 benchmarks/attend.py attend.json [--tokens 131072]
 
-Needs torch and python/ssa. Prints the device and one line a pattern: median of 10 runs after 2, the useful work (products of visible
-pairs only, 2 * (D + Dv) FLOP each) and its rate, beside what the work takes at 810 TFLOP/s, the matrix rate that one H200 reaches on bf16.
+Needs torch and python/ssa. Prints the device and one line a pattern: median of 10 runs after 2 back to back, and of 5 with a rest before
+each; the useful work (products of visible pairs only, 2 * (D + Dv) FLOP each) and its rates, beside what the work takes at 810 TFLOP/s, the
+matrix rate that one H200 reaches on bf16.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import pathlib
 import sys
 
 import torch
-from timing import median_ms
+from timing import median_ms, rested_ms
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
 import ssa  # noqa: E402
@@ -76,10 +77,11 @@ def main():
     device = torch.device("cuda")
     bundle = ssa.load(options.bundle)
     print(f"{torch.cuda.get_device_name(0)}, {options.tokens} tokens, {HEADS}/{KEY_HEADS} heads of {DIM}, bf16")
-    print(f"{'pattern':42} {'ms':>9} {'useful TFLOP':>13} {'TFLOP/s':>8} {'floor ms':>9}")
+    print(f"{'pattern':42} {'ms':>9} {'rested':>9} {'useful TFLOP':>13} {'TFLOP/s':>8} {'rested':>8} {'floor ms':>9}")
     for name, run, work in patterns(bundle, options.tokens, device):
-        ms = median_ms(run)
-        print(f"{name:42} {ms:9.2f} {work / 1e12:13.2f} {work / ms / 1e9:8.0f} {work / MATRIX_RATE * 1e3:9.2f}", flush=True)
+        ms, rested = median_ms(run), rested_ms(run)
+        rates = f"{work / ms / 1e9:8.0f} {work / rested / 1e9:8.0f}"
+        print(f"{name:42} {ms:9.2f} {rested:9.2f} {work / 1e12:13.2f} {rates} {work / MATRIX_RATE * 1e3:9.2f}", flush=True)
 
 
 if __name__ == "__main__":

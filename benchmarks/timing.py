@@ -2,6 +2,7 @@
 """How benchmarks time things."""
 
 import statistics
+import time
 
 import torch
 
@@ -12,6 +13,20 @@ def median_ms(run, count=10):
         run()
     times = []
     for _ in range(count):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        run()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(end))
+    return statistics.median(times)
+
+
+def rested_ms(run, count=5, rest=0.15):
+    """The median of `count` runs with `rest` seconds before each, in which the device cools: under load its clock falls."""
+    times = []
+    for _ in range(count):
+        time.sleep(rest)
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
         run()
