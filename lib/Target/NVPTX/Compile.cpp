@@ -18,6 +18,7 @@
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/CrashRecoveryContext.h"
@@ -166,7 +167,6 @@ LogicalResult Compilation::translate() {
   if (failed(createMachine()))
     return failure();
   context = std::make_unique<llvm::LLVMContext>();
-  context->setOptPassGate(getCodeGenerationGate());
   reportTo(kernels.getLoc());
   module = translateModuleToLLVMIR(kernels, *context, kernels.getName(), /*disableVerification=*/true);
   if (!module)
@@ -206,6 +206,8 @@ void Compilation::emit(DeviceCode &code) {
     hasErrors = true;
     return;
   }
+  std::unique_ptr<llvm::OptPassGate> gate = createCodeGenerationGate(*module);
+  context->setOptPassGate(*gate);
   passes.run(*module);
   code.ptx = ptx.str().str();
 }

@@ -11,10 +11,14 @@
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
 #include "mlir/Conversion/LLVMCommon/LoweringOptions.h"
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/NVGPUToNVVM/NVGPUToNVVM.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -28,6 +32,61 @@ namespace mlir::ssa {
 using namespace mlir;
 
 namespace {
+/// Upstream's pattern looks for a constant of `arith`, and finds that of LLVM's dialect which has replaced it.
+struct ConvertDim : ConvertOpToLLVMPattern<memref::DimOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult matchAndRewrite(memref::DimOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    IntegerAttr index;
+    auto type = dyn_cast<MemRefType>(op.getSource().getType());
+    if (!type || !matchPattern(adaptor.getIndex(), m_Constant(&index)) || index.getInt() < 0 ||
+        index.getInt() >= type.getRank())
+      return failure();
+    rewriter.replaceOp(op, MemRefDescriptor(adaptor.getSource()).size(rewriter, op.getLoc(), index.getInt()));
+    return success();
+  }
+};
+
+/// Between all lanes of a warp, with nobody who asks whether the other lane takes part: what upstream computes of the
+/// width are constants.
+struct ConvertShuffle : ConvertOpToLLVMPattern<gpu::ShuffleOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult matchAndRewrite(gpu::ShuffleOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Type type = adaptor.getValue().getType();
+    IntegerAttr width;
+    if (!matchPattern(adaptor.getWidth(), m_Constant(&width)) || width.getInt() != 32 || !op.getValid().use_empty() ||
+        !(type.isInteger(32) || type.isF32()))
+      return failure();
+    Location loc = op.getLoc();
+    auto constant = [&](int32_t c) -> Value {
+      return LLVM::ConstantOp::create(rewriter, loc, rewriter.getI32IntegerAttr(c));
+    };
+    bool isUp = op.getMode() == gpu::ShuffleMode::UP;
+    Value shuffled = NVVM::ShflOp::create(rewriter, loc, type, constant(-1), adaptor.getValue(), adaptor.getOffset(),
+                                          constant(isUp ? 0 : 31), getKind(op.getMode()), UnitAttr());
+    rewriter.replaceOp(op, {shuffled, Value()});
+    return success();
+  }
+
+private:
+  static NVVM::ShflKind getKind(gpu::ShuffleMode mode) {
+    switch (mode) {
+    case gpu::ShuffleMode::XOR:
+      return NVVM::ShflKind::bfly;
+    case gpu::ShuffleMode::UP:
+      return NVVM::ShflKind::up;
+    case gpu::ShuffleMode::DOWN:
+      return NVVM::ShflKind::down;
+    case gpu::ShuffleMode::IDX:
+      return NVVM::ShflKind::idx;
+    }
+    llvm_unreachable("a mode that shuffles do not have");
+  }
+};
+
 struct Convert : ssa::impl::SSANVPTXConvertPassBase<Convert> {
   void getDependentDialects(DialectRegistry &registry) const override {
     Base::getDependentDialects(registry);
@@ -102,12 +161,17 @@ private:
     LLVMConversionTarget target(getContext());
     populateGpuToNVVMConversionPatterns(converter, patterns, /*benefit=*/10);
     populateGpuSubgroupReduceOpLoweringPattern(converter, patterns);
+    patterns.add<ConvertDim, ConvertShuffle>(converter, /*benefit=*/11);
     for (Dialect *dialect : getContext().getLoadedDialects())
       if (llvm::is_contained({"arith", "cf", "index", "memref", "ub", "vector"}, dialect->getNamespace()))
         if (auto *interface = dyn_cast<ConvertToLLVMPatternInterface>(dialect))
           interface->populateConvertToLLVMConversionPatterns(target, converter, patterns);
     configureGpuToNVVMConversionLegality(target);
-    return applyPartialConversion(kernels, target, std::move(patterns));
+    // Half as long: every op here either has a pattern that fits or is left for the verification of what comes out.
+    ConversionConfig config;
+    config.allowPatternRollback = false;
+    config.foldingMode = DialectConversionFoldingMode::Never;
+    return applyPartialConversion(kernels, target, std::move(patterns), config);
   }
 };
 } // namespace

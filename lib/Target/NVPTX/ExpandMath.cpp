@@ -498,6 +498,8 @@ Value Expansion::computeClass(ArrayRef<Value> operands) {
   Value x = operands[0];
   if (isa<math::IsNaNOp>(op))
     return arith::CmpFOp::create(builder, loc, CmpFPredicate::UNO, x, x);
+  if (!isa<math::IsInfOp, math::IsFiniteOp, math::IsNormalOp>(op))
+    return {};
   auto constant = [&](APFloat value) -> Value {
     auto attr = FloatAttr::get(getElementTypeOrSelf(x), value);
     auto vector = dyn_cast<VectorType>(x.getType());
@@ -511,8 +513,6 @@ Value Expansion::computeClass(ArrayRef<Value> operands) {
   Value isFinite = compare(CmpFPredicate::OLT, inf);
   if (isa<math::IsFiniteOp>(op))
     return isFinite;
-  if (!isa<math::IsNormalOp>(op))
-    return {};
   Value isLarge = compare(CmpFPredicate::OGE, constant(APFloat::getSmallestNormalized(semantics)));
   return arith::AndIOp::create(builder, loc, isFinite, isLarge);
 }

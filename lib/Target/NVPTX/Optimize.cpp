@@ -10,6 +10,7 @@
 
 #include "Optimize.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/InlineCost.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
@@ -22,6 +23,7 @@
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/DivRemPairs.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/GVN.h"
 #include "llvm/Transforms/Scalar/IndVarSimplify.h"
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
@@ -45,6 +47,7 @@ struct RegisterUse {
   unsigned numThreads = 0;
   bool isTight;             // it is long, or says itself how many blocks have to fit
   bool hasProducts = false; // by `mma.sync`, whose operands are registers
+  bool hasRoles = false;    // each with registers of its own, as few as it needs
 };
 } // namespace
 
@@ -58,8 +61,10 @@ RegisterUse::RegisterUse(const Function &kernel) {
   }
   isTight = numThreads >= 512 || kernel.hasFnAttribute("nvvm.minctasm");
   for (const Instruction &instruction : instructions(kernel))
-    if (auto *call = dyn_cast<CallBase>(&instruction); call && call->getCalledFunction())
+    if (auto *call = dyn_cast<CallBase>(&instruction); call && call->getCalledFunction()) {
       hasProducts |= call->getCalledFunction()->getName().starts_with("llvm.nvvm.mma.");
+      hasRoles |= call->getCalledFunction()->getName().starts_with("llvm.nvvm.setmaxnreg.");
+    }
 }
 
 static FunctionPassManager buildPipeline(RegisterUse use) {
@@ -77,7 +82,10 @@ static FunctionPassManager buildPipeline(RegisterUse use) {
   pipeline.addPass(SimplifyCFGPass());
   if (use.allowsHoisting())
     pipeline.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()), /*UseMemorySSA=*/true));
-  pipeline.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+  if (use.isTight && !use.hasRoles)
+    pipeline.addPass(GVNPass()); // takes twice as long as the next, and spares a register or two
+  else
+    pipeline.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
   pipeline.addPass(DivRemPairsPass()); // one division serves for its remainder too
   return pipeline;
 }
@@ -125,19 +133,32 @@ void mlir::ssa::optimizeKernels(Module &module, TargetMachine &machine) {
 }
 
 namespace {
-/// Half of the code generator's time goes to passes that change addresses and loops on IR which is done.
-struct CodeGenerationGate : OptPassGate {
+/// Half of the code generator's time goes to passes that change addresses and loops on IR which is done. Common
+/// subexpressions of machine instructions are found, among them those of addresses, which are none before: `ptxas` does
+/// not find all, and top-k took a tenth longer without.
+class CodeGenerationGate : public OptPassGate {
+public:
+  explicit CodeGenerationGate(const Module &module) {
+    for (const Function &function : module)
+      if (RegisterUse use(function); use.isTight && use.hasRoles)
+        tight.insert(("function (" + function.getName() + ")").str());
+  }
+
   bool isEnabled() const override { return true; }
-  bool shouldRunPass(StringRef pass, StringRef) const override {
+  bool shouldRunPass(StringRef pass, StringRef description) const override {
+    if (pass == "machine-cse") // what it keeps for longer would be spilled
+      return !tight.contains(description);
     return !is_contained({"slsr", "nary-reassociate", "gvn", "Canonicalize Freeze Instructions in Loops",
-                          "Loop Strength Reduction", "early-cse", "codegenprepare", "early-machinelicm", "machine-cse",
+                          "Loop Strength Reduction", "early-cse", "codegenprepare", "early-machinelicm",
                           "machine-sink"},
                          pass);
   }
+
+private:
+  StringSet<> tight;
 };
 } // namespace
 
-OptPassGate &mlir::ssa::getCodeGenerationGate() {
-  static CodeGenerationGate gate;
-  return gate;
+std::unique_ptr<OptPassGate> mlir::ssa::createCodeGenerationGate(const Module &module) {
+  return std::make_unique<CodeGenerationGate>(module);
 }

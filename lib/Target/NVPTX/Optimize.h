@@ -5,6 +5,8 @@
 #ifndef SSA_LIB_TARGET_NVPTX_OPTIMIZE_H
 #define SSA_LIB_TARGET_NVPTX_OPTIMIZE_H
 
+#include <memory>
+
 namespace llvm {
 class Module;
 class OptPassGate;
@@ -17,8 +19,8 @@ namespace mlir::ssa {
 /// makes shorter code with fewer registers of the result.
 void optimizeKernels(llvm::Module &module, llvm::TargetMachine &machine);
 
-/// Says which passes the code generator leaves out; for the context of the module.
-llvm::OptPassGate &getCodeGenerationGate();
+/// Keeps the code generator from passes that `ptxas` does better, or that kernels of `module` have no registers for.
+std::unique_ptr<llvm::OptPassGate> createCodeGenerationGate(const llvm::Module &module);
 
 } // namespace mlir::ssa
 

@@ -31,6 +31,7 @@ void ssa::buildSSAToKernelsPipeline(OpPassManager &pm) {
   // Kernels are simplified and compared while they are short. What lowering them leaves to do, LLVM does faster.
   GreedyRewriteConfig inOrder;
   inOrder.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled); // there are no blocks to merge
+  pm.addPass(createSSAMergeKernelsPass()); // those that are equal as they were made
   pm.addPass(createCSEPass());
   pm.addPass(createCanonicalizerPass(inOrder));
   pm.addPass(createSSAMergeKernelsPass());

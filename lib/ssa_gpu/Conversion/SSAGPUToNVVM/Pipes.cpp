@@ -67,6 +67,10 @@ void arrive(ThreadEmitter &e, Value barrier) {
 /// `wgmma` reads shared memory through another proxy than copies write it through.
 void fenceProxies(ThreadEmitter &e) { callAsm(e, "fence.proxy.async.shared::cta;", "", {}); }
 
+bool isFollowedByAnother(AllocPipeOp op) {
+  return llvm::any_of(llvm::make_range(std::next(op->getIterator()), op->getBlock()->end()), llvm::IsaPred<AllocPipeOp>);
+}
+
 struct ConvertAllocPipe : OpConversionPattern<AllocPipeOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -81,7 +85,8 @@ struct ConvertAllocPipe : OpConversionPattern<AllocPipeOp> {
         Value count = e.i32(i < slots ? op.getProducers() : op.getConsumers());
         callAsm(e, "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r", {e.offset(pipe, i * barrierBytes), count});
       }
-      fenceProxies(e); // boxes count on the barriers through another proxy
+      if (!isFollowedByAnother(op))
+        fenceProxies(e); // boxes count on the barriers through another proxy; one fence for all
       scf::YieldOp::create(rewriter, e.loc);
     });
     rewriter.replaceOp(op, pipe);
