@@ -2,7 +2,8 @@
 """What the GPU tests run: a table of patterns, one row each, and the arguments they get.
 
 Used by make_gpu_tests.py, which compiles them and computes what is right, and by gpu_test.py, which runs them. A new
-pattern is one more row: of an example here, of an op in gpu_ops.py or gpu_forms.py.
+pattern is one more row: of an example here, of an op in gpu_ops.py or gpu_forms.py, of both
+routing and selecting in gpu_select.py.
 """
 
 import dataclasses
@@ -208,6 +209,7 @@ import gpu_attend  # noqa: E402, F401
 import gpu_forms  # noqa: E402, F401
 import gpu_ops  # noqa: E402, F401
 import gpu_orders  # noqa: E402, F401
+import gpu_select  # noqa: E402, F401
 import gpu_tiles  # noqa: E402, F401
 
 assert len({pattern.name for pattern in PATTERNS}) == len(PATTERNS), "names must differ"

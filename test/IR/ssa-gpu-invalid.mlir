@@ -1,8 +1,8 @@
 // RUN: ssa-opt %s --split-input-file --verify-diagnostics
 
 func.func @threads() {
-  // expected-error @below {{expected the threads of a role to be a multiple of 128, or 32, 64 or 96, but got 160}}
-  ssa_gpu.roles threads [128, 160] registers [232, 40] {
+  // expected-error @below {{expected the threads of a role to be a multiple of 32, but got 90}}
+  ssa_gpu.roles threads [128, 90] registers [232, 40] {
   }, {
   }
   return
@@ -154,5 +154,26 @@ func.func @save(%rows: !rows, %array: !ssa_gpu.shared<64xf32>) {
 func.func @tensor_bytes(%lhs: !tile, %rhs: !ssa_gpu.shared<64x128xf8E4M3FN>, %result: !ssa_gpu.tensor_memory<128x128xf32>, %adds: i1) {
   // expected-error @below {{expected elements of f8E4M3FN and a transposed right operand, as they have 8 bits, but got '!ssa_gpu.shared<64x128xf8E4M3FN>'}}
   ssa_gpu.mma_tensor %lhs, %rhs to %result adds %adds : !tile, !ssa_gpu.shared<64x128xf8E4M3FN>, !ssa_gpu.tensor_memory<128x128xf32>
+  return
+}
+
+// -----
+
+!tile = !ssa_gpu.shared<64x64xf8E4M3FN>
+!sum = tensor<64x64xf32, #ssa_gpu.accumulator>
+func.func @narrow(%lhs: !tile, %rhs: !tile, %sum: !sum) {
+  // expected-error @below {{expected 'wgmma' of two tiles in shared memory, the right one transposed, as elements have 8 bits}}
+  %r = ssa_gpu.mma mma_sync %lhs, transposed %rhs, %sum : !tile, !tile, !sum
+  return
+}
+
+// -----
+
+!tile = !ssa_gpu.shared<64x64xbf16>
+func.func @box(%map: !nvgpu.tensormap.descriptor<tensor = memref<64x64xbf16, 3>, swizzle = swizzle_128b, l2promo = none, oob = zero, interleave = none>,
+               %i: i32, %tile: !tile, %pipe: !ssa_gpu.pipe<2>) {
+  // expected-error @below {{expected the box to be rows of '!ssa_gpu.shared<64x64xbf16>' from a multiple of 8 on, but got 64 from 8}}
+  ssa_gpu.copy_box %map[%i] to %tile through %pipe[%i] {first_row = 8 : i64}
+    : !nvgpu.tensormap.descriptor<tensor = memref<64x64xbf16, 3>, swizzle = swizzle_128b, l2promo = none, oob = zero, interleave = none>, !tile, !ssa_gpu.pipe<2>
   return
 }

@@ -118,3 +118,45 @@ func.func private @bytes() attributes {test = #ssa.chunk<bytes = 0, rows = 1>}
 
 // expected-error@+1 {{expected 'rows' to be in 1 .. 2147483647, but got 0}}
 func.func private @rows() attributes {test = #ssa.chunk<bytes = 1, rows = 0>}
+
+// -----
+
+!s = tensor<?x4x?x?xf32>
+!k = tensor<?x4x?x128xbf16>
+!sel = !ssa.selection<?x4x?x16, key_block = 1, sorted>
+
+func.func @fused_number(%s: !s, %k: !k) -> !sel {
+  // expected-error@+1 {{expected 'ssa.fused_select' to be a '#ssa.fused_select', but got 4096}}
+  %a = ssa.topk %s of %k {ssa.fused_select = 4096 : i64} : !s, !k -> !sel
+  return %a : !sel
+}
+
+// -----
+
+!k = tensor<?x4x?x128xbf16>
+
+func.func @fused_elsewhere(%k: !k) -> !k {
+  // expected-error@+1 {{cannot have 'ssa.fused_select': it belongs to 'ssa.topk'}}
+  %y = ssa.pool mean %k {blocks = #ssa.blocks<64>, ssa.fused_select = #ssa.fused_select<columns = 4096>} : !k -> !k
+  return %y : !k
+}
+
+// -----
+
+// expected-error@+1 {{expected 'columns' to be in 1 .. 2147483647, but got 0}}
+func.func private @columns() attributes {test = #ssa.fused_select<columns = 0>}
+
+// -----
+
+!q = tensor<1x4x64x64xbf16>
+!s = tensor<1x4x64x64xf32>
+!sel = !ssa.selection<1x4x64x8, key_block = 1, sorted>
+
+// All scores fit, but a kernel that scores and selects needs chunks beside it.
+// CHECK-LABEL: @fused
+// CHECK: ssa.chunk = #ssa.chunk<bytes = 134217728, rows = 128>, ssa.fused_select = #ssa.fused_select<columns = 64>
+func.func @fused(%q: !q, %k: !q) -> !sel {
+  %s = ssa.route %q, %k : !q, !q -> !s
+  %a = ssa.topk %s of %k {ssa.fused_select = #ssa.fused_select<columns = 64>} : !s, !q -> !sel
+  return %a : !sel
+}

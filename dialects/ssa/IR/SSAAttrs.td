@@ -266,4 +266,27 @@ def SSA_ChunkAttr : AttrDef<SSA_Dialect, "Chunk"> {
   }];
 }
 
+def SSA_FusedSelectAttr : AttrDef<SSA_Dialect, "FusedSelect"> {
+  let mnemonic = "fused_select";
+  let summary = "score and select in one kernel";
+  let description = [{
+    A decision of `ssa-fuse`, or one written by hand as the attribute `ssa.fused_select` of an `ssa.topk` whose scores come straight from an
+    `ssa.route`: one kernel scores a few rows at a time, in memory of its own that stays in the second-level cache, and some of its warps
+    select from them while others score the next.
+
+    - `columns`: rows of more scores than that go the long way. Each block of the kernel has memory for two sets of its rows of so many.
+
+    Example: `#ssa.fused_select<columns = 4096>`.
+  }];
+  let parameters = (ins "int64_t":$columns);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The attribute of ops that holds it.
+    static StringRef attrName() { return "ssa.fused_select"; }
+    /// That of `op`, null if it has none.
+    static FusedSelectAttr of(Operation *op) { return op->getAttrOfType<FusedSelectAttr>(attrName()); }
+  }];
+}
+
 #endif // SSA_ATTRS_TD

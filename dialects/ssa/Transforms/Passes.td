@@ -19,11 +19,16 @@ def SSAAttachTargetPass : Pass<"ssa-attach-target", "::mlir::ModuleOp"> {
 }
 
 def SSAFusePass : Pass<"ssa-fuse", "::mlir::ModuleOp"> {
-  let summary = "turn chains of ops into one op";
+  let summary = "turn chains of ops into one op or one kernel";
   let description = [{
     Input: any module. Output: attention to keys and values that were gathered at the list it is given attends to the sources of the
     gathers instead. The gathers are erased if nothing else reads them. Declines, with a remark, where the gathered rows come from elsewhere.
+
+    Where the module has a target, an `ssa.topk` whose scores come straight from an `ssa.route` and serve nothing else has the attribute
+    `ssa.fused_select`: one kernel scores and selects. One that is written already is kept. Declines, with a remark that says why, where there
+    is no such kernel.
   }];
+  let options = [Option<"bytes", "bytes", "int64_t", "268435456", "what the scores may take that such a kernel is at">];
 }
 
 def SSAJoinSelectionsPass : Pass<"ssa-join-selections", "::mlir::ModuleOp"> {

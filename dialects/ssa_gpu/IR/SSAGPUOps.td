@@ -32,7 +32,7 @@ def SSAGPU_Dialect : Dialect {
     | `tensor<Rxi64, #ssa_gpu.places<P>>` | where rows of `P` pieces lie that are to be copied | those that its lane finds for the warp |
 
     `M` is 16 times the number of warps of the block, role or group, where a thread has a row 32 times; lane `l` of a warp. A tile in shared memory is a `!ssa_gpu.shared`: rows of 128 bytes, a panel of
-    64 columns of 16 bits after another, the 16-byte pieces of row `r` exchanged by `r % 8` (the hardware's 128-byte swizzle). A tile in tensor
+    64 columns of 16 bits (128 of 8 bits) after another, the 16-byte pieces of row `r` exchanged by `r % 8` (the hardware's 128-byte swizzle). A tile in tensor
     memory is a `!ssa_gpu.tensor_memory`: products by `tcgen05` leave their results there.
   }];
   let useDefaultTypePrinterParser = 1;
@@ -72,12 +72,13 @@ def SSAGPU_SharedType : TypeDef<SSAGPU_Dialect, "Shared"> {
   let summary = "memory of a thread block";
   let description = [{
     `!ssa_gpu.shared<64x128xbf16>`: a tile, `!ssa_gpu.shared<64xi32>`: an array; a leading dimension more on either makes it a ring of
-    them. Elements of tiles have 16 bits, or 8 for products by `tcgen05`; a panel has 128 columns then.
+    them. Elements of tiles have 16 bits, or 8 for products by `tcgen05` and `wgmma`; a panel has 128 columns then.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
+    int64_t getElementBytes() const { return getElementType().getIntOrFloatBitWidth() / 8; }
     bool isTile() const { return getElementType().getIntOrFloatBitWidth() <= 16; }
     /// Columns of a panel, and of 16 bytes of it.
     int64_t getPanelColumns() const { return 1024 / getElementType().getIntOrFloatBitWidth(); }
@@ -211,7 +212,7 @@ def SSAGPU_FreeTensorsOp : SSAGPU_Op<"free_tensors", [MemoryEffects<[MemFree]>]>
 def SSAGPU_ColumnsOp : SSAGPU_Op<"columns", [Pure]> {
   let summary = "some columns of a tile, as a tile";
   let description = [{
-    They begin at column `first`, a multiple of 64.
+    They begin at column `first`, a multiple of 64 (of 128 where elements have 8 bits).
 
     Example: `%p = ssa_gpu.columns %t {first = 64 : i64} : !ssa_gpu.shared<64x192xf16> -> !ssa_gpu.shared<64x128xf16>`
   }];
@@ -278,6 +279,7 @@ def SSAGPU_FillOp : SSAGPU_RegionOp<"fill", []> {
 
 def SSAGPU_LoadEntryOp : SSAGPU_Op<"load_entry", [MemoryEffects<[MemRead]>]> {
   let summary = "one entry of an array in shared memory";
+  let description = "With a vector as result so many from there on, which is a multiple of their number.";
   let arguments = (ins SSAGPU_SharedType:$array, I32:$index);
   let results = (outs AnyType:$value);
   let assemblyFormat = "$array `[` $index `]` attr-dict `:` type($array) `->` type($value)";
@@ -303,8 +305,9 @@ def SSAGPU_RolesOp : SSAGPU_Op<"roles", [NoRegionArguments, SingleBlockImplicitT
   let summary = "groups of warps that run programs of their own";
   let description = [{
     The first `threads[0]` threads of the block run the first region, the next `threads[1]` the second, and so on; inside, ops are those of
-    the role's threads alone. A role is whole warpgroups of 128 threads, or a few warps that have a warpgroup for themselves. `registers` is how many registers a thread
-    of the role gets, in place of an equal share; a kernel has at most one such op, at its top, and nothing after it but `free_tensors`.
+    the role's threads alone. A role is whole warps. `registers` is how many registers a thread of the role gets, in place of an equal share. A role
+    begins where the one before ends if both have as many, else at the next warpgroup of 128 threads; a kernel has at most one such op, at its top,
+    and nothing after it but `free_tensors`.
 
     Example: `ssa_gpu.roles threads [256, 128] registers [232, 40] {..}, {..}`
   }];
@@ -381,15 +384,17 @@ def SSAGPU_FinishCopiesOp : SSAGPU_Op<"finish_copies"> {
 def SSAGPU_CopyBoxOp : SSAGPU_Op<"copy_box", []> {
   let summary = "copy a box of a tensor into a slot, by the tensor memory accelerator";
   let description = [{
-    The box of `map` at `at`, outermost first, is the rows of the tile and 64 columns; it is copied for every panel of the tile, and what is outside
-    of the tensor becomes 0. Part of what makes the slot of `ticket` full.
+    The box of `map` at `at`, outermost first, is some rows of the tile, from `first_row` on, a multiple of 8, and the columns of a panel; it is copied for
+    every panel of the tile, and what is outside of the tensor becomes 0. The rows are those that the map says. Part of what makes the slot of `ticket` full.
 
     Example: `ssa_gpu.copy_box %map[%b, %h, %n] to %tile through %pipe[%ticket] : !map, !ssa_gpu.shared<128x128xbf16>, !ssa_gpu.pipe<2>`
   }];
-  let arguments = (ins AnyType:$map, Variadic<I32>:$at, SSAGPU_SharedType:$tile, SSAGPU_PipeType:$pipe, I32:$ticket);
+  let arguments = (ins AnyType:$map, Variadic<I32>:$at, SSAGPU_SharedType:$tile, SSAGPU_PipeType:$pipe, I32:$ticket,
+      DefaultValuedAttr<I64Attr, "0">:$first_row);
   let assemblyFormat = [{
     $map `[` $at `]` `to` $tile `through` $pipe `[` $ticket `]` attr-dict `:` type($map) `,` type($tile) `,` type($pipe)
   }];
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -414,7 +419,8 @@ def SSAGPU_MmaOp : SSAGPU_Op<"mma", [MemoryEffects<[MemRead]>, TypesMatchWith<"r
   let summary = "matrix product added to an accumulator";
   let description = [{
     `result = lhs * rhs + accumulator`, or `lhs * transpose(rhs) + accumulator` with `transposed`: `rhs` is then `NxK`, else `KxN`. `lhs` is an
-    operand tile, or a tile in shared memory. With `async` (of `wgmma`) the result is not there, and operands in shared memory are still being
+    operand tile, or a tile in shared memory. Elements of 8 bits are for `wgmma`, with both in shared memory and `rhs` transposed; products of them
+    are added up with fewer bits than f32 has. With `async` (of `wgmma`) the result is not there, and operands in shared memory are still being
     read, until a `wait_mma` of the result.
   }];
   let arguments = (ins AnyTypeOf<[SSAGPU_Operand, SSAGPU_SharedType]>:$lhs, SSAGPU_SharedType:$rhs, SSAGPU_Accumulator:$accumulator,
@@ -565,7 +571,8 @@ def SSAGPU_FoldOp : SSAGPU_Op<"fold", [Pure]> {
   let description = [{
     Column `c` of the result is the sum or maximum, in ascending order, of those of the first `columns` columns of `tile` whose number
     modulo `period` is `c` modulo `period`. `period` is 1, 2, 4 or a multiple of 8 and divides `columns`; the result has `period` columns,
-    at least 8. From a period of 8 on no thread needs what another has. Products that are added may be fused with it. NaN propagates.
+    at least 8. With groups of warps each joins its own share of the columns: `columns` and the columns of the result are those of a
+    group. From a period of 8 on no thread needs what another has. Products that are added may be fused with it. NaN propagates.
 
     Example: `%s = ssa_gpu.fold sum %t {columns = 120 : i64, period = 24 : i64} : tensor<64x128xf32, #ssa_gpu.accumulator> -> tensor<64x24xf32, #ssa_gpu.accumulator>`
   }];

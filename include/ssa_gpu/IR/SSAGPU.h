@@ -43,6 +43,9 @@ int64_t getGroups(RankedTensorType tile);
 /// True if a thread has whole rows of a tile.
 bool isRowwise(RankedTensorType tile);
 
+/// The rows of a tile that a box of a tensor map is.
+int64_t getBoxRows(Type map, SharedType tile);
+
 /// The number of values of a tile that a thread holds.
 int64_t getValuesPerThread(RankedTensorType tile);
 

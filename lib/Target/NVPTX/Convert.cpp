@@ -125,7 +125,7 @@ private:
     ByValueArguments found;
     for (auto kernel : kernels.getOps<gpu::GPUFuncOp>()) {
       unsigned number = 0;
-      for (BlockArgument argument : kernel.getArguments()) {
+      for (BlockArgument argument : kernel.getArguments().take_front(kernel.getFunctionType().getNumInputs())) { // shared memory is behind them
         if (kernel.getArgAttr(argument.getArgNumber(), LLVM::LLVMDialect::getByValAttrName()))
           found.push_back({kernel.getNameAttr(), number, kernel.getArgAttrDict(argument.getArgNumber())});
         auto memref = dyn_cast<MemRefType>(argument.getType());

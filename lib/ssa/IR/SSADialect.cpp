@@ -53,5 +53,11 @@ LogicalResult SSADialect::verifyOperationAttribute(Operation *op, NamedAttribute
     if (!isa<ChunkAttr>(attribute.getValue()))
       return op->emitOpError("expected '") << name << "' to be a '#ssa.chunk', but got " << attribute.getValue();
   }
+  if (name == FusedSelectAttr::attrName()) {
+    if (!isa<TopKOp>(op))
+      return op->emitOpError("cannot have '") << name << "': it belongs to 'ssa.topk'";
+    if (!isa<FusedSelectAttr>(attribute.getValue()))
+      return op->emitOpError("expected '") << name << "' to be a '#ssa.fused_select', but got " << attribute.getValue();
+  }
   return success();
 }

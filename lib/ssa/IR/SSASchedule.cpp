@@ -235,3 +235,9 @@ LogicalResult ChunkAttr::verify(function_ref<InFlightDiagnostic()> emitError, in
     return emitError() << "expected 'rows' to be in 1 .. 2147483647, but got " << rows;
   return success();
 }
+
+LogicalResult FusedSelectAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t columns) {
+  if (columns < 1 || columns > std::numeric_limits<int32_t>::max())
+    return emitError() << "expected 'columns' to be in 1 .. 2147483647, but got " << columns;
+  return success();
+}

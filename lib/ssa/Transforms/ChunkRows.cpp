@@ -42,7 +42,8 @@ struct ChunkRows : ssa::impl::SSAChunkRowsPassBase<ChunkRows> {
       FailureOr<SelectChain> chain = SelectChain::find(op, [&](const Twine &reason) {
         op.emitRemark("selects from scores that are in memory as a whole: ") << reason;
       });
-      if (failed(chain) || fits(*chain, bytes))
+      // A kernel that scores and selects leaves rows that are too long for it to chunks.
+      if (failed(chain) || (!FusedSelectAttr::of(op) && fits(*chain, bytes)))
         return;
       int64_t step = ssa::ceilDiv(rows, chain->rowStep) * chain->rowStep;
       op->setAttr(ChunkAttr::attrName(), ChunkAttr::get(&getContext(), bytes, step));

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "ssa/IR/SSA.h"
+#include "ssa/IR/Geometry.h"
+#include "ssa/IR/SelectChain.h"
 #include "ssa/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include <numeric>
 
 namespace mlir::ssa {
 #define GEN_PASS_DEF_SSAFUSEPASS
@@ -41,7 +43,62 @@ struct FuseGatherIntoAttend : OpRewritePattern<SparseAttendOp> {
   }
 };
 
+/// Whether one kernel can score and select: decided for a `topk` and the `route` that its scores come from.
+class ScoreAndSelect {
+public:
+  ScoreAndSelect(TopKOp topk, RouteOp route, TargetAttr target)
+      : topk(topk), route(route), target(target), heads(route.getQuery().getType().getDimSize(1)), keyHeads(route.getKey().getType().getDimSize(1)),
+        group(heads / route.getType().getDimSize(1)), headsPerKey(std::gcd(group, heads / keyHeads)) {}
+
+  /// Why it cannot; empty if it can.
+  std::string getReason() const;
+  /// The longest rows for which the memory of all blocks takes no more than `bytes`; 0 if there are none.
+  int64_t getColumns(int64_t bytes) const;
+
+private:
+  mutable TopKOp topk; // their accessors are not const
+  mutable RouteOp route;
+  TargetAttr target;
+  int64_t heads, keyHeads, group, headsPerKey;
+};
+
+} // namespace
+
+std::string ScoreAndSelect::getReason() const {
+  constexpr int64_t maxWidth = 64, alignment = 16;
+  Type query = route.getQuery().getType().getElementType(), key = route.getKey().getType().getElementType();
+  int64_t rowBytes = route.getKey().getType().getDimSize(3) * key.getIntOrFloatBitWidth() / 8;
+  if (!target.hasWGMMA() || !target.hasTMA())
+    return ("'" + target.getChip() + "' has no 'wgmma'").str();
+  if (topk.getType().getWidth() > maxWidth)
+    return ("its lists have " + Twine(topk.getType().getWidth()) + " entries, more than " + Twine(maxWidth)).str();
+  if (topk.getTopP())
+    return "'top_p' needs a whole row before it takes anything";
+  if (route.getWithin())
+    return "keys under 'within' are not neighbours";
+  if (route.getBound())
+    return "a bound is made of two products";
+  if (query != key || key.isF32())
+    return "tensor cores do not take queries and keys of these types as they are";
+  if (rowBytes % alignment != 0)
+    return ("rows of keys have " + Twine(rowBytes) + " bytes, which is no multiple of " + Twine(alignment)).str();
+  if (headsPerKey != group)
+    return "a selection head has several key heads";
+  return "";
+}
+
+int64_t ScoreAndSelect::getColumns(int64_t bytes) const {
+  // Three warpgroups have 128 pairs of a query and a head each, with eight queries at least; there are two sets of their rows.
+  constexpr int64_t warpgroups = 3, pairs = 128, eight = 8, sets = 2, entryBytes = 4, step = 64;
+  int64_t tiles = ssa::ceilDiv(group, pairs / eight), queries = pairs / ssa::ceilDiv(group, tiles) / eight * eight;
+  return bytes / (target.numSMs() * sets * warpgroups * queries * entryBytes) / step * step;
+}
+
+namespace {
+
 struct Fuse : ssa::impl::SSAFusePassBase<Fuse> {
+  using SSAFusePassBase::SSAFusePassBase;
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<FuseGatherIntoAttend>(&getContext());
@@ -51,6 +108,26 @@ struct Fuse : ssa::impl::SSAFusePassBase<Fuse> {
       if (op.isGathered())
         op.emitRemark("keys are gathered before they are attended to: they do not come from an 'ssa.gather' of 'of' at the same list");
     });
+    getOperation()->walk([&](TopKOp op) { fuseIntoRoute(op); });
+  }
+
+  /// Scores that are there as a whole are what `ssa-chunk-rows` tells of.
+  void fuseIntoRoute(TopKOp op) {
+    TargetAttr target = TargetAttr::of(op);
+    FailureOr<SelectChain> chain = SelectChain::find(op, [](const Twine &) {});
+    if (!target || FusedSelectAttr::of(op) || op.getType().getWidth() == 0 || failed(chain))
+      return;
+    auto decline = [&](const Twine &reason) { op.emitRemark("is not scored and selected in one kernel: ") << reason; };
+    auto route = dyn_cast<RouteOp>(chain->links.back().op);
+    if (!route)
+      return decline("'" + chain->links.back().op->getName().getStringRef() + "' changes the scores");
+    ScoreAndSelect kernel(op, route, target);
+    int64_t columns = kernel.getColumns(bytes);
+    if (std::string reason = kernel.getReason(); !reason.empty())
+      return decline(reason);
+    if (columns == 0)
+      return decline("its scores need more than " + Twine(bytes.getValue()) + " bytes");
+    op->setAttr(FusedSelectAttr::attrName(), FusedSelectAttr::get(&getContext(), columns));
   }
 };
 

@@ -6,6 +6,7 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 
 using namespace mlir;
 using namespace mlir::ssa_gpu;
@@ -58,6 +59,11 @@ int64_t ssa_gpu::getValuesPerThread(RankedTensorType tile) {
   if (isRowwise(tile))
     return hasLayout<RowsAttr>(tile) ? 1 : tile.getDimSize(1);
   return hasLayout<RowsAttr>(tile) ? 2 : tile.getDimSize(1) / 2 / getGroups(tile);
+}
+
+int64_t ssa_gpu::getBoxRows(Type map, SharedType tile) {
+  auto box = dyn_cast<nvgpu::TensorMapDescriptorType>(map);
+  return box ? box.getTensor().getDimSize(0) : tile.getShape()[0];
 }
 
 /// `<64x128xbf16>`
@@ -135,8 +141,11 @@ void RolesOp::build(OpBuilder &builder, OperationState &state, ArrayRef<int32_t>
 
 int32_t RolesOp::getFirstThread(unsigned role) {
   int32_t first = 0;
-  for (int32_t threads : getThreads().take_front(role)) // each begins with a warpgroup
-    first += llvm::alignTo(threads, warpgroup);
+  for (unsigned i = 0; i < role; ++i) { // one with other registers begins with a warpgroup
+    first += getThreads()[i];
+    if (getRegisters()[i] != getRegisters()[i + 1])
+      first = llvm::alignTo(first, warpgroup);
+  }
   return first;
 }
 
@@ -146,8 +155,8 @@ LogicalResult RolesOp::verify() {
     return emitOpError() << "expected threads and registers for " << roles << " programs, but got " << getThreads().size() << " and "
                          << getRegisters().size();
   for (auto [threads, registers] : llvm::zip(getThreads(), getRegisters())) {
-    if (threads < 32 || (threads % warpgroup != 0 && (threads > warpgroup || threads % 32 != 0)))
-      return emitOpError() << "expected the threads of a role to be a multiple of " << warpgroup << ", or 32, 64 or 96, but got " << threads;
+    if (threads < 32 || threads % 32 != 0)
+      return emitOpError() << "expected the threads of a role to be a multiple of 32, but got " << threads;
     if (registers < 24 || registers > 256 || registers % 8 != 0)
       return emitOpError() << "expected the registers of a role to be a multiple of 8 in 24 .. 256, but got " << registers;
   }
@@ -263,8 +272,11 @@ LogicalResult MmaOp::verify() {
   if (lhs[0] != acc.getDimSize(0) || n != acc.getDimSize(1) || lhs[1] != k)
     return emitOpError() << "expected " << acc.getDimSize(0) << "x" << k << " and " << k << "x" << acc.getDimSize(1)
                          << " as operands (the right one transposed), but got " << lhs[0] << "x" << lhs[1] << " and " << k << "x" << n;
-  if (k % 16 != 0 || n % 8 != 0)
-    return emitOpError() << "expected the inner size to be a multiple of 16 and the columns of 8, but got " << k << " and " << n;
+  int64_t step = 32 / getRhs().getType().getElementBytes(); // inner columns of an instruction
+  if (k % step != 0 || n % 8 != 0)
+    return emitOpError() << "expected the inner size to be a multiple of " << step << " and the columns of 8, but got " << k << " and " << n;
+  if (step == 32 && (getFamily() != Family::wgmma || !getTransposed() || !isa<SharedType>(getLhs().getType())))
+    return emitOpError("expected 'wgmma' of two tiles in shared memory, the right one transposed, as elements have 8 bits");
   if (getAsync() && getFamily() != Family::wgmma)
     return emitOpError("expected 'wgmma', as 'async' needs it");
   // A group's columns are whole blocks of the instructions, and of a right operand that is not transposed whole panels.
@@ -296,6 +308,14 @@ LogicalResult ColumnsOp::verify() {
   if (!tile.isTile() || tile.isRing() || tile.getPanelColumns() != 64 || to.size() != 2 || to[0] != from[0] || part.getElementType() != tile.getElementType() ||
       first < 0 || first % 64 != 0 || first + to[1] > from[1])
     return emitOpError() << "expected " << part << " to be columns of " << tile << " from a multiple of 64 on, but got " << first;
+  return success();
+}
+
+LogicalResult CopyBoxOp::verify() {
+  SharedType tile = getTile().getType();
+  int64_t first = getFirstRow(), rows = getBoxRows(getMap().getType(), tile);
+  if (!tile.isTile() || tile.isRing() || first < 0 || first % 8 != 0 || first + rows > tile.getShape()[0])
+    return emitOpError() << "expected the box to be rows of " << tile << " from a multiple of 8 on, but got " << rows << " from " << first;
   return success();
 }
 
@@ -350,12 +370,12 @@ LogicalResult StoreColumnsOp::verify() { return verifyBody(*this, placeTypes(*th
 
 LogicalResult FoldOp::verify() {
   RankedTensorType tile = getTile().getType(), result = getResult().getType();
-  int64_t columns = getColumns(), period = getPeriod();
+  int64_t columns = getColumns(), period = getPeriod(), groups = getGroups(tile), most = tile.getDimSize(1) / groups;
   bool isPeriod = period == 1 || period == 2 || period == 4 || (period > 0 && period % 8 == 0);
-  if (!isPeriod || columns < period || columns % std::max<int64_t>(period, 8) != 0 || columns > tile.getDimSize(1))
+  if (!isPeriod || columns < period || columns % std::max<int64_t>(period, 8) != 0 || columns > most)
     return emitOpError() << "expected a period of 1, 2, 4 or a multiple of 8 that divides 'columns', a multiple of 8 up to "
-                         << tile.getDimSize(1) << ", but got " << period << " and " << columns;
-  auto expected = RankedTensorType::get({tile.getDimSize(0), std::max<int64_t>(period, 8)}, tile.getElementType(), tile.getEncoding());
+                         << most << ", but got " << period << " and " << columns;
+  auto expected = RankedTensorType::get({tile.getDimSize(0), std::max<int64_t>(period, 8) * groups}, tile.getElementType(), tile.getEncoding());
   if (result != expected)
     return emitOpError() << "expected a result of " << expected << ", but got " << result;
   return success();

@@ -6,18 +6,27 @@
 !k = tensor<?x2x?x128xbf16>
 !s = tensor<?x2x?x?xf32>
 
-// Keys are the rows of a product, so that the eight heads of a cell are joined in registers: 16 queries of them fill 128 columns. Two steps of
-// keys are in shared memory. Few rows are split up along their columns.
+// Keys are the rows of a product, so that the eight heads of a cell are joined in registers: 16 queries of them fill the 128 columns of each of
+// three warpgroups. Eight steps of keys are in shared memory; they and the queries come as boxes. Few rows are split up along their columns.
 // CHECK: gpu.func @ssa_route(
-// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 2 : i32
-// CHECK: ssa_gpu.alloc : <1x128x128xbf16>
-// CHECK: ssa_gpu.alloc : <2x128x128xbf16>
+// CHECK-SAME: known_block_size = array<i32: 512, 1, 1>, nvvm.minctasm = 1 : i32
+// CHECK: ssa_gpu.alloc : <1x384x128xbf16>
+// CHECK: ssa_gpu.alloc : <8x64x128xbf16>
+// CHECK: ssa_gpu.roles threads [384, 128] registers [152, 56] {
+// CHECK: ssa_gpu.await
 // CHECK: ssa_gpu.mma wgmma %{{.*}}, transposed
-// CHECK: ssa_gpu.fold sum %{{.*}} {columns = 128 : i64, period = 16 : i64}
+// CHECK: ssa_gpu.release
+// CHECK: ssa_gpu.fold sum %{{.*}} {columns = 128 : i64, period = 16 : i64} : tensor<64x384xf32, #ssa_gpu.accumulator<groups = 3>> -> tensor<64x48xf32, #ssa_gpu.accumulator<groups = 3>>
 // CHECK: ssa_gpu.store_columns
+// CHECK: }, {
+// CHECK: ssa_gpu.acquire
+// CHECK: ssa_gpu.copy_box %{{.*}} to %{{.*}} {first_row = 256 : i64}
+// CHECK: ssa_gpu.publish
+// CHECK: ssa_gpu.acquire
+// CHECK: ssa_gpu.copy_box
 // CHECK-LABEL: func.func @scores
 // CHECK-DAG: cf.assert %{{.*}}, "'ssa.route' expected dimension 2 of 'key' to be at most the number of blocks of 'tokens'"
-// CHECK: arith.divui %c1024
+// CHECK: arith.divui %c264
 // CHECK: gpu.launch_func @kernels::@ssa_route blocks
 // CHECK-NOT: gpu.launch_func
 // SYNC: ssa_gpu.load_operand
@@ -32,8 +41,10 @@ func.func @scores(%q: !q, %k: !k, %t: !k) -> !s {
 !q = tensor<?x4x?x64xf16>
 !s = tensor<?x4x?x?xf32>
 
-// Maxima and sums of parts of 2048 columns, the parts together, then the scores. Most steps hide nothing; threads add up for themselves.
+// Maxima and sums of parts of 2048 columns, the parts together, then the scores. Most steps hide nothing; threads add up for themselves. Queries
+// stay in registers.
 // CHECK: gpu.func @ssa_route_softmax(
+// CHECK: ssa_gpu.load_operand
 // CHECK: ssa_gpu.mma wgmma
 // CHECK: %[[SCORES:.*]] = scf.if
 // CHECK: ssa_gpu.reduce max %[[SCORES]]
@@ -75,10 +86,12 @@ func.func @bound(%q: !q, %lo: !q, %hi: !q) -> !s {
 !sc = tensor<?x4x?xf32>
 !s = tensor<?x4x?x?xf32>
 
-// Every value is exact in f16.
+// Tiles of 8 bits where there are products of them; elsewhere every value is exact in f16.
 // CHECK: gpu.func @ssa_route(
-// CHECK: ssa_gpu.convert_rows {{.*}} to
-// CHECK: ssa_gpu.mma wgmma %{{.*}} : !ssa_gpu.shared<128x128xf16>
+// CHECK: ssa_gpu.mma wgmma %{{.*}} : !ssa_gpu.shared<64x128xf8E4M3FN>
+// SYNC: gpu.func @ssa_route(
+// SYNC: ssa_gpu.convert_rows {{.*}} to
+// SYNC-LABEL: func.func @narrow
 func.func @narrow(%q: !q, %k: !q, %sc: !sc) -> !s {
   %s = ssa.route %q, %k scales %sc : !q, !q, !sc -> !s
   return %s : !s
@@ -144,7 +157,7 @@ func.func @within(%q: !q, %k: !k, %l: !l) -> !s {
 // CHECK: gpu.func @ssa_route({{.*}}%[[BIAS:.*]]: memref<4xf32, strided<[1], offset: ?>>, %{{.*}}: index)
 // CHECK: ssa_gpu.map %{{.*}} {
 // CHECK: memref.load %[[BIAS]]
-// CHECK: } : (tensor<[[SHAPE:.*]]xindex, #ssa_gpu.accumulator>) -> (tensor<[[SHAPE]]xf32, #ssa_gpu.accumulator>, tensor<[[SHAPE]]xi1, #ssa_gpu.accumulator>)
+// CHECK: } : (tensor<[[SHAPE:.*]]xindex, [[LAYOUT:#.*]]>) -> (tensor<[[SHAPE]]xf32, [[LAYOUT]]>, tensor<[[SHAPE]]xi1, [[LAYOUT]]>)
 // CHECK-LABEL: func.func @region
 func.func @region(%q: !q, %k: !q, %bias: tensor<4xf32>) -> !s {
   %s = ssa.route %q, %k score (%x, %w, %b, %h, %p, %j) {

@@ -12,7 +12,7 @@ using namespace mlir::ssa;
 
 BlockTopK::BlockTopK(HostFunction &host, TopKOp op, const TopKOperands &operands)
     : BlockKernel(host.builder, op, "ssa_topk_long", op.getTopP() ? 256 : 512, operands.getArguments()), op(op),
-      row(*this, op), width(op.getType().getWidth()), threads(getNumThreads()) {
+      row(*this, op, TopKOperands::inKernel(*this, op)), width(op.getType().getWidth()), threads(getNumThreads()) {
   setBlocksPerSM(op.getTopP() ? 1 : 2);
 }
 

@@ -91,6 +91,8 @@ public:
   /// How many queries there are from the part's first on, when a row stands for `queryBlock` of `queries`. They are at the end of
   /// the sequence, so that positions follow from it.
   Value getQueries(Emitter &e, Value queries, int64_t queryBlock) const;
+  /// The part's first row.
+  Value getFirstRow(Emitter &e) const { return isAll() ? e.index(0) : firstRow; }
   /// The number of the part's first sequence.
   Value getFirstBatch(Emitter &e) const { return isAll() ? e.index(0) : firstBatch; }
 
@@ -113,6 +115,29 @@ void requireTopKSizes(HostFunction &host, TopKOp op);
 LogicalResult buildRoute(HostFunction &host, RouteOp op, const ScoreBuffer &scores, const RowPart &part);
 void buildRebin(HostFunction &host, RebinOp op, Value input, Value output);
 void buildTopK(HostFunction &host, TopKOp op, Value scores, Value selection, const RowPart &part);
+
+/// A kernel that scores and selects at once.
+class RouteSelect {
+public:
+  /// Nothing if there is no such kernel for the ops.
+  static std::optional<RouteSelect> get(HostFunction &host, RouteOp route, TopKOp topk);
+
+  /// On the host: whether it is to be used for all rows, of up to `maxColumns` columns; the bytes that it needs of memory for a row.
+  Value isUsed(int64_t maxColumns) const;
+  Value getBytesPerRow() const;
+  /// Memory for `rows` rows of `batches` sequences, where it is used.
+  void allocate(Value isUsed, Value batches, Value rows);
+  LogicalResult build(const RowPart &part, Value selection) const;
+
+private:
+  RouteSelect(HostFunction &host, RouteOp route, TopKOp topk) : host(&host), route(route), topk(topk) {}
+
+  HostFunction *host;
+  mutable RouteOp route; // its accessors are not const
+  mutable TopKOp topk;
+  int64_t tileQueries = 0, blocks = 0;
+  Value maxBatches, maxRows, scratch, maxima;
+};
 
 /// Makes the kernels of a `topk` that has chunks, and of all that leads to it.
 LogicalResult convertSelectChain(HostFunction &host, const SelectChain &chain);

@@ -20,7 +20,7 @@ RouteContext::RouteContext(HostFunction &host, RouteOp op)
     : host(host), op(op), blocks(op.getBlocksOrTokens()), mask(op.getMask().value_or(nullptr)),
       dim(op.getQuery().getType().getDimSize(3)), heads(op.getQuery().getType().getDimSize(1)),
       keyHeads(op.getKey().getType().getDimSize(1)), cells(op.getType().getDimSize(1)), group(heads / cells),
-      queryBlock(op.getQueryBlock()), numbers(unsigned(RouteArgument::steps) + 1, -1) {
+      queryBlock(op.getQueryBlock()), numbers(unsigned(RouteArgument::maxima) + 1, -1) {
   std::optional<APFloat> written = op.getScale();
   scale = written ? double(float(written->convertToDouble())) : 1 / std::sqrt(double(dim));
   if (op.getWithin() && op.getWithin().getType().getDimSize(2) != 1)
@@ -35,20 +35,26 @@ void RouteContext::addArgument(RouteArgument a, Value v) {
 Value RouteContext::allocatePerRow(llvm::function_ref<Value(Emitter &)> columns) {
   OpBuilder::InsertionGuard guard = host.beforeLoop();
   Emitter e(host.builder, op.getLoc());
-  SmallVector<OpFoldResult> sizes = {e.dim(capacity, 0), host.builder.getIndexAttr(heads), e.dim(capacity, 2)};
+  SmallVector<OpFoldResult> sizes = {maxBatches, host.builder.getIndexAttr(heads), maxRows};
   if (columns)
     sizes.push_back(columns(e));
   return host.allocateWorkspace(op.getLoc(), sizes, host.builder.getF32Type());
 }
 
 LogicalResult RouteContext::prepare(const ScoreBuffer &scores, const RowPart &part) {
-  capacity = scores.capacity;
+  this->part = part;
   Emitter e(host.builder, op.getLoc());
+  if (scores.capacity) {
+    OpBuilder::InsertionGuard guard = host.beforeLoop();
+    maxBatches = e.dim(scores.capacity, 0);
+    maxRows = e.dim(scores.capacity, 2);
+  }
   Value query = host.getBuffer(op.getQuery()), key = host.getBuffer(op.getKey());
   Value queries = e.dim(op.getQueries() ? host.getBuffer(op.getQueries()) : query, 2);
   addArgument(RouteArgument::query, part.getRows(host, query));
   addArgument(RouteArgument::key, part.getBatches(host, key));
-  addArgument(RouteArgument::scores, scores.part);
+  if (scores.part)
+    addArgument(RouteArgument::scores, scores.part);
   addArgument(RouteArgument::tokens, e.dim(op.getTokens() ? host.getBuffer(op.getTokens()) : key, 2));
   addArgument(RouteArgument::queries, part.getQueries(e, queries, queryBlock));
   if (!op.getScore().empty() && !op.getScore().getArgument(2).use_empty()) // the region wants to know the sequence
@@ -61,10 +67,8 @@ LogicalResult RouteContext::prepare(const ScoreBuffer &scores, const RowPart &pa
     addArgument(RouteArgument::scales, part.getBatches(host, host.getBuffer(op.getScales())));
   if (op.getWithin())
     addArgument(RouteArgument::within, part.getLists(host, host.getBuffer(op.getWithin()), std::max<int64_t>(rowsPerList, 1)));
-  if (isSoftmax()) {
-    addArgument(RouteArgument::maxima, allocatePerRow());
-    addArgument(RouteArgument::factors, allocatePerRow());
-  }
+  if (isSoftmax())
+    addArgument(RouteArgument::references, allocatePerRow());
   FailureOr<SmallVector<Value>> values = getScoreCaptures(host, op.getScore());
   if (failed(values))
     return failure();
@@ -72,6 +76,22 @@ LogicalResult RouteContext::prepare(const ScoreBuffer &scores, const RowPart &pa
   firstCaptured = arguments.size();
   llvm::append_range(arguments, captured);
   return success();
+}
+
+void RouteContext::setArgument(RouteArgument a, Value v) {
+  if (has(a))
+    arguments[numbers[unsigned(a)]] = v;
+  else
+    addArgument(a, v);
+}
+
+// Without a list every row of keys has a column.
+Value RouteContext::getColumns(Emitter &e) const {
+  return op.getWithin() ? e.index(op.getWithin().getType().getWidth() * blocksPerEntry()) : e.dim(host.getBuffer(op.getKey()), 2);
+}
+
+Value RouteContext::getColumns(KernelBuilder &k) const {
+  return op.getWithin() ? k.dim(get(k, RouteArgument::scores), 3) : k.dim(get(k, RouteArgument::key), 2);
 }
 
 SmallVector<Value> RouteContext::getCaptured(KernelBuilder &k) const {
@@ -198,12 +218,11 @@ SmallVector<Value> ssa::joinSums(Emitter &e, ValueRange a, ValueRange b) {
   return {max, e.fadd(e.fmul(a[1], rescale(a[0])), e.fmul(b[1], rescale(b[0])))};
 }
 
-std::pair<Value, Value> ssa::getReferenceAndFactor(Emitter &e, Value max, Value sum) {
-  // A row of nothing but -inf has the sum 0: its scores become 0 wherever they are visible. -inf - -inf would be NaN.
-  Value none = e.f32(-std::numeric_limits<double>::infinity()), zero = e.f32(0);
-  Value isNone = arith::CmpFOp::create(e.builder, e.loc, arith::CmpFPredicate::OEQ, max, none);
-  Value isEmpty = arith::CmpFOp::create(e.builder, e.loc, arith::CmpFPredicate::OEQ, sum, zero);
-  return {e.select(isNone, zero, max), e.select(isEmpty, zero, e.fdiv(e.f32(1), sum))};
+Value ssa::getReference(Emitter &e, Value max, Value sum) {
+  // A row of nothing but -inf has the sum 0: its scores become 0 wherever they are visible.
+  Value isEmpty = arith::CmpFOp::create(e.builder, e.loc, arith::CmpFPredicate::OEQ, sum, e.f32(0));
+  Value log = math::Log2Op::create(e.builder, e.loc, sum);
+  return e.select(isEmpty, e.f32(std::numeric_limits<double>::infinity()), e.fadd(max, log));
 }
 
 //===----------------------------------------------------------------------===//

@@ -20,14 +20,15 @@
 namespace mlir::ssa {
 
 /// What the kernels of a `route` have as arguments; those that an op has none of are left out.
-enum class RouteArgument { query, key, keyMax, scores, weights, scales, within, tokens, queries, firstBatch, maxima, factors, partMaxima, partSums, steps };
+enum class RouteArgument { query, key, keyMax, scores, weights, scales, within, tokens, queries, firstBatch, references, partMaxima, partSums, steps, keyMap, queryMap, firstRow, selection, topkTokens, topkQueries, scratch, maxima };
 
 /// A `route` with what its kernels see of it.
 class RouteContext {
 public:
   RouteContext(HostFunction &host, RouteOp op);
 
-  /// Collects the arguments of kernels for a part of the rows.
+  /// Collects the arguments of kernels for a part of the rows. Without a buffer for scores they are not kept, and parts have up to `maxRows`
+  /// rows of `maxBatches` sequences.
   LogicalResult prepare(const ScoreBuffer &scores, const RowPart &part);
   /// Allocates memory with an entry, or a row of `columns` entries (on the host), for every row of every head.
   Value allocatePerRow(llvm::function_ref<Value(Emitter &e)> columns = nullptr);
@@ -36,6 +37,8 @@ public:
   Value getHost(RouteArgument a) const { return arguments[numbers[unsigned(a)]]; }
   Value get(KernelBuilder &k, RouteArgument a) const { return k.getArgument(numbers[unsigned(a)]); }
   void addArgument(RouteArgument a, Value v);
+  /// Another value for one that is there, or a new one.
+  void setArgument(RouteArgument a, Value v);
   SmallVector<Value> getCaptured(KernelBuilder &k) const;
   bool isSoftmax() const { return op.getNormalize() == Normalization::softmax; }
   bool isMax() const { return op.getReduce() == Reduction::max; }
@@ -59,8 +62,13 @@ public:
   Value getScore(const ScoreShape &shape, Value product, ArrayRef<Value> captured, const Terms &terms) const;
 
   HostFunction &host;
+  /// The columns of a row of scores, on the host and in a kernel.
+  Value getColumns(Emitter &e) const;
+  Value getColumns(KernelBuilder &k) const;
+
   mutable RouteOp op; // its accessors are not const
-  Value capacity;     // memory for the scores of the largest part
+  RowPart part;
+  Value maxBatches, maxRows; // of the largest part
   BlocksAttr blocks;
   MaskAttr mask; // may be null
   int64_t dim, heads, keyHeads, cells, group, queryBlock;
@@ -94,10 +102,10 @@ Value exp2(Emitter &e, Value x);
 /// Maximum of exponents and sum of `2^(exponent - maximum)` of a row, of two parts of it together; scalars.
 SmallVector<Value> joinSums(Emitter &e, ValueRange a, ValueRange b);
 
-/// What maximum and sum of a row mean for its scores: they become `2^(exponent - reference) * factor`.
-std::pair<Value, Value> getReferenceAndFactor(Emitter &e, Value max, Value sum);
+/// What maximum and sum of a row mean for its scores: they become `2^(exponent - reference)`.
+Value getReference(Emitter &e, Value max, Value sum);
 
-/// Makes the kernels on tensor cores; false if they do not take the op.
+/// Makes the kernels on tensor cores; false if they do not take the op. Where warps have roles (RouteRoles) these make what they can.
 bool buildRouteTiles(RouteContext &context, TargetAttr target);
 /// Makes the kernels on CUDA cores.
 void buildRouteRows(RouteContext &context);

@@ -35,7 +35,7 @@ RoutePlan::RoutePlan(const RouteContext &c, TargetAttr target)
 
 /// What `tilesOfPairs` tiles and the keys of the stages have besides rows.
 int64_t RoutePlan::arrayBytes(const RouteContext &c, int64_t tilesOfPairs) const {
-  int64_t perPair = (c.isSoftmax() ? 2 : 0) + (c.op.getWeights() ? 1 : 0), perKey = (c.op.getWithin() ? 1 : 0) + (c.op.getScales() ? 1 : 0);
+  int64_t perPair = (c.isSoftmax() ? 1 : 0) + (c.op.getWeights() ? 1 : 0), perKey = (c.op.getWithin() ? 1 : 0) + (c.op.getScales() ? 1 : 0);
   constexpr int64_t perQuery = 3, entryBytes = 4;
   return (tilesOfPairs * perPair + std::max(keyStages, sumsStages) * perKey + perQuery) * pairs * entryBytes;
 }
@@ -72,7 +72,7 @@ bool RoutePlan::setSizes(const RouteContext &c) {
 }
 
 bool RoutePlan::setSizes(const RouteContext &c, int64_t pairsOfTile) {
-  pairs = pairsOfTile;
+  pairs = keys = pairsOfTile;
   setPairs(*this, c);
   keyStages = sumsStages = 2;
   if (c.isSoftmax() && sumsBytes(c) > sharedBytes)
@@ -85,5 +85,67 @@ bool RoutePlan::setSizes(const RouteContext &c, int64_t pairsOfTile) {
       if (scoresBytes(c) <= sharedBytes)
         return !c.isSoftmax() || sumsBytes(c) <= sharedBytes;
     }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// With roles
+//===----------------------------------------------------------------------===//
+
+/// The bytes that a row of a tile takes.
+static int64_t getRowBytes(const RoutePlan &plan) {
+  return llvm::alignTo(plan.paddedDim * plan.elementType.getIntOrFloatBitWidth() / 8, 128);
+}
+
+/// What a block takes for other things: barriers, and the system.
+static constexpr int64_t reservedForRoles = 2048;
+
+/// The slots of keys for which there is room; 0 if there are fewer than `least`.
+static int64_t getKeyStages(const RoutePlan &plan, const RouteContext &c, int64_t taken, int64_t least) {
+  constexpr int64_t most = 8, entryBytes = 4;
+  int64_t bytesPerKey = getRowBytes(plan) + (c.op.getScales() ? entryBytes : 0);
+  int64_t stages = (plan.sharedBytes - reservedForRoles - taken) / (plan.keys * bytesPerKey);
+  return stages < least ? 0 : std::min(stages, most);
+}
+
+bool RoutePlan::setSumsWithRoles(const RouteContext &c) {
+  constexpr int64_t perQuery = 3, entryBytes = 4;
+  pairs = 192; // 64 for each of three warpgroups
+  keys = 128;
+  chunksPerUnit = ssa::ceilDiv(unit, pairs);
+  heads = ssa::ceilDiv(unit, chunksPerUnit);
+  queries = pairs / heads;
+  chunks = c.group / unit * chunksPerUnit;
+  // With two slots of queries the next item begins before the last has ended.
+  for (int64_t slots : {2, 1}) {
+    int64_t perSlot = pairs * (getRowBytes(*this) + (c.op.getWeights() ? entryBytes : 0)) + perQuery * std::max<int64_t>(queries, 8) * entryBytes;
+    queryStages = slots;
+    keyStages = getKeyStages(*this, c, slots * perSlot, slots + 1);
+    if (keyStages)
+      return true;
+  }
+  return false;
+}
+
+bool RoutePlan::setScoresWithRoles(const RouteContext &c, int64_t otherBytes) {
+  constexpr int64_t groupPairs = 128, eight = 8, perQuery = 3, entryBytes = 4;
+  keys = 64;
+  chunksPerUnit = ssa::ceilDiv(unit, groupPairs / eight);
+  heads = ssa::ceilDiv(unit, chunksPerUnit);
+  queries = groupPairs / heads / eight * eight;
+  chunks = c.group / unit * chunksPerUnit;
+  if (chunks > chunksPerUnit)
+    return false; // key heads of their own
+  keepsQueries = true;
+  queryStages = chunks;
+  for (int64_t number : {3, 2, 1}) {
+    groups = number;
+    pairs = groups * groupPairs;
+    int64_t perPair = getRowBytes(*this) + (c.isSoftmax() ? entryBytes : 0) + (c.op.getWeights() ? entryBytes : 0);
+    int64_t taken = chunks * pairs * perPair + perQuery * tileQueries() * entryBytes + otherBytes;
+    keyStages = getKeyStages(*this, c, taken, 3);
+    if (keyStages)
+      return true;
+  }
   return false;
 }

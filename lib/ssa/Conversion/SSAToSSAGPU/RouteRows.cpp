@@ -93,9 +93,7 @@ void RouteRowKernel::buildSoftmaxRow(Value batch, Value head, Value row) {
     state = joinSums(*this, state, other);
   }
   ifThen(eq(lane(), i32(0)), [&] {
-    auto [reference, factor] = getReferenceAndFactor(*this, state[0], state[1]);
-    store(reference, get(RouteArgument::maxima), {batch, head, row});
-    store(factor, get(RouteArgument::factors), {batch, head, row});
+    store(getReference(*this, state[0], state[1]), get(RouteArgument::references), {batch, head, row});
   });
 }
 
@@ -111,11 +109,8 @@ void RouteRowKernel::buildScore(Value batch, Value cell, Value row, Value column
         Value end = add(first, index(context.group));
         return loop(first, end, index(1), initial, [&](Value head, ValueRange joined) -> SmallVector<Value> {
           Value x = getScore(batch, head, row, toIndex(j), visible.position);
-          if (context.isSoftmax()) {
-            Value reference = load(get(RouteArgument::maxima), {batch, head, row});
-            Value factor = load(get(RouteArgument::factors), {batch, head, row});
-            x = fmul(exp2(*this, fsub(getExponent(x), reference)), factor);
-          }
+          if (context.isSoftmax())
+            x = exp2(*this, fsub(getExponent(x), load(get(RouteArgument::references), {batch, head, row})));
           if (context.isMax())
             return {arith::MaximumFOp::create(builder, loc, joined[0], x)};
           return {fadd(joined[0], x)};

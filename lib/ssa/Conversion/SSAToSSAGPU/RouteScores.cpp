@@ -69,16 +69,13 @@ void RouteTileKernel::takeTurn(TileEmitter &t, Value turn) {
 
 /// Scores of a chunk, with the heads joined, and with those of the chunks before.
 Value RouteTileKernel::joinHeads(TileEmitter &t, Value queryStage, Value chunk, const Step &step, Value before) {
-  Value products = multiply(t, queryStage, step.stage);
+  return joinProducts(t, multiply(t, queryStage, step.stage), chunk, step, before);
+}
+
+Value RouteTileKernel::joinProducts(TileEmitter &t, Value products, Value chunk, const Step &step, Value before) {
   auto [scores, factor] = getScores(t, products, chunk, step);
-  auto ofPair = [&](Value ring) {
-    return ofPairs(t, f32Type(), [&](Value pair) { return t.loadEntry(t.slot(ring, chunk), pair); });
-  };
-  if (c.isSoftmax()) {
-    Value share = getExponent(t, scores, factor, ofPair(referenceRing));
-    auto contract = arith::FastMathFlagsAttr::get(builder.getContext(), arith::FastMathFlags::contract);
-    scores = arith::MulFOp::create(builder, loc, share, ofPair(factorRing), contract);
-  }
+  if (c.isSoftmax())
+    scores = getExponent(t, scores, factor, references ? references : loadReferences(t, chunk));
   int64_t columns = llvm::alignTo(plan.heads * plan.queries, 8);
   if (plan.unit % plan.heads != 0 || plan.heads * plan.queries % 8 != 0) { // pairs without a head add nothing
     Value exists = ofPairs(t, builder.getI1Type(), [&](Value pair) { return getPair(pair, chunk).exists; });
@@ -113,6 +110,13 @@ Value RouteTileKernel::getStepScores(TileEmitter &t, Value number) {
                     }
                     return {join(chunk, turn, before[0])};
                   })[0];
+  Value lastTurn = turns.ownKeys ? add(mul(number, i32(plan.chunks)), i32(plan.chunks - 1)) : number;
+  Step step{toIndex(mul(number, i32(keys))), rem(lastTurn, i32(plan.keyStages))};
+  return hideScores(t, scores, step, loadVisible(t));
+}
+
+/// What the queries of the columns of joined scores see.
+VisibleBlocks RouteTileKernel::loadVisible(TileEmitter &t) {
   auto ofQueries = [&](Value array) {
     return array ? t.mapColumns(foldedColumns(), i32Type(), [&](Value query) { return t.loadEntry(array, query); }) : Value();
   };
@@ -120,10 +124,17 @@ Value RouteTileKernel::getStepScores(TileEmitter &t, Value number) {
   visible.begin = ofQueries(visibleArrays.begin);
   visible.end = ofQueries(visibleArrays.end);
   visible.sinkEnd = ofQueries(visibleArrays.sinkEnd);
-  Value lastTurn = turns.ownKeys ? add(mul(number, i32(plan.chunks)), i32(plan.chunks - 1)) : number;
-  Step step{toIndex(mul(number, i32(keys))), rem(lastTurn, i32(plan.keyStages))};
+  return visible;
+}
+
+Value RouteTileKernel::hideScores(TileEmitter &t, Value scores, const Step &step, const VisibleBlocks &visible) {
   Value numbers = t.broadcast(t.mapRows(i32Type(), [&](Value entry) { return getNumber(t, step, entry); }), foldedColumns());
   return select(visible.contains(*this, numbers), scores, splat(t, foldedColumns(), -infinity));
+}
+
+/// The references of a chunk's pairs, negated.
+Value RouteTileKernel::loadReferences(TileEmitter &t, Value chunk) {
+  return ofPairs(t, f32Type(), [&](Value pair) { return t.loadEntry(t.slot(referenceRing, chunk), pair); });
 }
 
 void RouteTileKernel::storeScores(TileEmitter &t, Value scores, Value firstColumn) {
@@ -135,15 +146,20 @@ void RouteTileKernel::storeScores(TileEmitter &t, Value scores, Value firstColum
   });
 }
 
-/// An item is a tile of rows and some steps.
-void RouteTileKernel::buildScoresItem(Value item) {
-  TileEmitter t = getTiles();
-  Turns turns(plan);
-  Value steps = ceilDiv(dim(get(RouteArgument::scores), 3), index(keys)), perItem = get(RouteArgument::steps);
+/// An item is a tile of rows and some steps: the first, and the one after the last, as index.
+std::pair<Value, Value> RouteTileKernel::decodeScores(Value item) {
+  Value steps = ceilDiv(c.getColumns(*this), index(keys)), perItem = get(RouteArgument::steps);
   Value items = ceilDiv(steps, perItem), begin = mul(rem(item, items), perItem), end = min(add(begin, perItem), steps);
   item = div(item, items);
   decodeRows(item);
   std::tie(beginStep, endStep) = getSteps(begin, end);
+  return {begin, end};
+}
+
+void RouteTileKernel::buildScoresItem(Value item) {
+  TileEmitter t(*this, keys);
+  Turns turns(plan);
+  auto [begin, end] = decodeScores(item);
   allocate(t, plan.queryStages, plan.keyStages, plan.chunks);
 
   gpu::BarrierOp::create(builder, loc); // what the last item left in shared memory has been read

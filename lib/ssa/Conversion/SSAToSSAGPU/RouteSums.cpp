@@ -13,7 +13,7 @@
 using namespace mlir;
 using namespace mlir::ssa;
 
-static constexpr int64_t sumColumns = 8;
+
 
 /// Joins a tile's scores with maximum and sum of the columns before.
 SmallVector<Value> RouteTileKernel::addToSums(TileEmitter &t, Value scores, double factor, ValueRange state) {
@@ -63,9 +63,8 @@ void RouteTileKernel::storeSums(TileEmitter &t, ValueRange state, Value chunk, V
   }
 }
 
-/// An item is a tile of rows of one chunk, and a part of their columns.
-void RouteTileKernel::buildSumsItem(Value item) {
-  TileEmitter t = getTiles();
+/// An item is a tile of rows of one chunk, and a part of their columns: which chunk and part it is.
+std::pair<Value, Value> RouteTileKernel::decodeSums(Value item) {
   Value parts = dim(get(RouteArgument::partSums), 3);
   auto split = [&](Value count) {
     Value part = rem(item, count);
@@ -74,20 +73,27 @@ void RouteTileKernel::buildSumsItem(Value item) {
   };
   Value part = split(parts), chunk = toI32(split(index(plan.chunks)));
   decodeRows(item);
-  int64_t stages = plan.sumsStages, stepsPerPart = columnsPerPart / keys;
-  Value begin = mul(part, index(stepsPerPart)), columns = ceilDiv(dim(get(RouteArgument::scores), 3), index(keys));
+  int64_t stepsPerPart = columnsPerPart / keys;
+  Value begin = mul(part, index(stepsPerPart)), columns = ceilDiv(c.getColumns(*this), index(keys));
   std::tie(beginStep, endStep) = getSteps(begin, min(add(begin, index(stepsPerPart)), columns));
+  return {chunk, part};
+}
+
+void RouteTileKernel::buildSumsItem(Value item) {
+  TileEmitter t(*this, plan.pairs);
+  auto [chunk, part] = decodeSums(item);
+  int64_t stages = plan.sumsStages;
   allocate(t, 1, stages, 1);
 
   // Steps count from that of the part's first column.
   Value zero = i32(0), steps = sub(endStep, beginStep);
   auto stepOf = [&](Value number) { return Step{toIndex(mul(add(beginStep, number), i32(keys))), rem(number, i32(stages))}; };
-  auto loadStep = [&](Value number) {
+  auto loadStep = [&, chunk = chunk](Value number) {
     ifThen(lt(number, steps), [&] { loadKeys(t, chunk, stepOf(number)); });
     t.commitCopies();
   };
   gpu::BarrierOp::create(builder, loc); // what the last item left in shared memory has been read
-  ifThen(lt(zero, steps), [&] {
+  ifThen(lt(zero, steps), [&, chunk = chunk] {
     fillVisible(t);
     fillPairs(t, chunk, zero);
     loadQueries(t, chunk, zero);
@@ -100,7 +106,7 @@ void RouteTileKernel::buildSumsItem(Value item) {
       loadStep(zero);
   });
   SmallVector<Value> initial = {rowsOf(t, -infinity), splat(t, sumColumns, 0)};
-  SmallVector<Value> state = loop(zero, steps, i32(1), initial, [&](Value number, ValueRange carried) {
+  SmallVector<Value> state = loop(zero, steps, i32(1), initial, [&, chunk = chunk](Value number, ValueRange carried) {
     if (stages > 1) {
       t.waitCopies(0);
       loadStep(add(number, i32(1)));
@@ -124,6 +130,12 @@ void RouteTileKernel::buildSumsItem(Value item) {
 // Parts
 //===----------------------------------------------------------------------===//
 
+void ssa::addPartArguments(RouteContext &c) {
+  auto parts = [&](Emitter &e) { return e.ceilDiv(c.getColumns(e), e.index(columnsPerPart)); };
+  c.addArgument(RouteArgument::partMaxima, c.allocatePerRow(parts));
+  c.addArgument(RouteArgument::partSums, c.allocatePerRow(parts));
+}
+
 /// Joins the parts of each row of a softmax: a thread has a row.
 void ssa::joinRouteParts(RouteContext &c) {
   constexpr int64_t threads = 128;
@@ -142,9 +154,7 @@ void ssa::joinRouteParts(RouteContext &c) {
       SmallVector<Value> state = k.loop(k.index(0), k.dim(sums, 3), k.index(1), initial, [&](Value part, ValueRange carried) {
         return joinSums(k, carried, {k.load(maxima, {batch, head, m, part}), k.load(sums, {batch, head, m, part})});
       });
-      auto [reference, factor] = getReferenceAndFactor(k, state[0], state[1]);
-      k.store(reference, c.get(k, RouteArgument::maxima), {batch, head, m});
-      k.store(factor, c.get(k, RouteArgument::factors), {batch, head, m});
+      k.store(getReference(k, state[0], state[1]), c.get(k, RouteArgument::references), {batch, head, m});
     });
   });
   k.finish();

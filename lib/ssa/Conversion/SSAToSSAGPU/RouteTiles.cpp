@@ -14,10 +14,9 @@ using namespace mlir::ssa;
 // Pairs
 //===----------------------------------------------------------------------===//
 
-/// The number of row tiles of one cell.
-static Value countRowTiles(Emitter &e, const RouteContext &c, const RoutePlan &plan, Value rows) {
+Value ssa::countRowTiles(Emitter &e, const RouteContext &c, const RoutePlan &plan, Value rows) {
   if (!c.rowsPerList)
-    return e.ceilDiv(rows, e.index(plan.queries));
+    return e.ceilDiv(rows, e.index(plan.tileQueries()));
   return e.mul(e.ceilDiv(rows, e.index(c.rowsPerList)), e.index(ssa::ceilDiv(c.rowsPerList, plan.queries)));
 }
 
@@ -36,14 +35,21 @@ void RouteTileKernel::decodeRows(Value &item) {
     firstRow = add(mul(list, perList), mul(rem(tile, tilesPerList), index(plan.queries)));
     end = min(end, mul(add(list, index(1)), perList));
   } else {
-    firstRow = mul(tile, index(plan.queries));
+    firstRow = mul(tile, index(plan.tileQueries()));
   }
   lastRow = sub(end, index(1));
-  lastQuery = toI32(min(sub(lastRow, firstRow), index(plan.queries - 1)));
+  lastQuery = toI32(min(sub(lastRow, firstRow), index(plan.tileQueries() - 1)));
 }
 
 RouteTileKernel::Pair RouteTileKernel::getPair(Value number, Value chunk) {
-  Value query = rem(number, i32(plan.queries)), inTile = div(number, i32(plan.queries));
+  Value group, inGroup = number;
+  if (plan.groups > 1) {
+    group = div(number, i32(plan.pairs / plan.groups));
+    inGroup = rem(number, i32(plan.pairs / plan.groups));
+  }
+  Value query = rem(inGroup, i32(plan.queries)), inTile = div(inGroup, i32(plan.queries));
+  if (group)
+    query = add(query, mul(group, i32(plan.queries)));
   Value inUnit = add(mul(rem(chunk, i32(plan.chunksPerUnit)), i32(plan.heads)), inTile);
   Value unitBegin = add(mul(toI32(cell), i32(c.group)), mul(div(chunk, i32(plan.chunksPerUnit)), i32(plan.unit)));
   Value exists = both(le(query, lastQuery), both(lt(inTile, i32(plan.heads)), lt(inUnit, i32(plan.unit))));
@@ -86,21 +92,20 @@ void RouteTileKernel::allocate(TileEmitter &t, int64_t queryStages, int64_t keyS
     keyHigh = tiles(keyStages, keys);
     keyMaxView = BufferView(*this, get(RouteArgument::keyMax));
   }
-  visibleArrays.end = t.alloc({plan.pairs}, i32Type());
+  int64_t entries = std::max<int64_t>(plan.tileQueries(), 8);
+  visibleArrays.end = t.alloc({entries}, i32Type());
   if (c.mask && c.mask.getWindow())
-    visibleArrays.begin = t.alloc({plan.pairs}, i32Type());
+    visibleArrays.begin = t.alloc({entries}, i32Type());
   if (c.mask && c.mask.getSink())
-    visibleArrays.sinkEnd = t.alloc({plan.pairs}, i32Type());
+    visibleArrays.sinkEnd = t.alloc({entries}, i32Type());
   if (c.op.getWithin())
     numberRing = arrays(keyStages, keys, i32Type());
   if (c.op.getScales())
     scaleRing = arrays(keyStages, keys, f32Type());
   if (c.op.getWeights())
     weightRing = arrays(chunks, plan.pairs, f32Type());
-  if (c.isSoftmax() && keysFirst) {
+  if (c.isSoftmax() && keysFirst)
     referenceRing = arrays(chunks, plan.pairs, f32Type());
-    factorRing = arrays(chunks, plan.pairs, f32Type());
-  }
 }
 
 /// Writes what the rows of scores see, an entry a query; entries past the last row repeat it.
@@ -126,8 +131,7 @@ void RouteTileKernel::fillPairs(TileEmitter &t, Value chunk, Value slot) {
     });
   };
   fill(weightRing, RouteArgument::weights, false);
-  fill(referenceRing, RouteArgument::maxima, true);
-  fill(factorRing, RouteArgument::factors, false);
+  fill(referenceRing, RouteArgument::references, true);
 }
 
 void RouteTileKernel::loadRows(TileEmitter &t, const BufferView &view, Value tile, int64_t width,
@@ -255,7 +259,7 @@ std::pair<Value, double> RouteTileKernel::getScores(TileEmitter &t, Value produc
     return ofKeys(t, f32Type(), [&](Value entry) { return t.loadEntry(t.slot(scaleRing, step.stage), entry); });
   };
   auto weightOf = [&] {
-    Value slot = keysFirst ? chunk : i32(0);
+    Value slot = keysFirst ? chunk : querySlot ? querySlot : i32(0);
     return ofPairs(t, f32Type(), [&](Value pair) { return t.loadEntry(t.slot(weightRing, slot), pair); });
   };
   auto batchOf = [&] { return shape.splat(c.getBatchNumber(*this, batch)); };
@@ -279,7 +283,7 @@ std::pair<Value, Value> RouteTileKernel::getSteps(Value begin, Value end) {
     Value hasKeys = lt(index(0), dim(get(RouteArgument::key), 2));
     return {toI32(begin), toI32(select(hasKeys, end, begin))};
   }
-  VisibleBlocks first(*this, c, firstRow), last(*this, c, min(add(firstRow, index(plan.queries - 1)), lastRow));
+  VisibleBlocks first(*this, c, firstRow), last(*this, c, min(add(firstRow, index(plan.tileQueries() - 1)), lastRow));
   Value limit = last.sinkEnd ? max(last.end, last.sinkEnd) : last.end, tile = i32(keys);
   Value from = first.begin && !first.sinkEnd ? div(first.begin, tile) : i32(0);
   return {max(toI32(begin), from), min(toI32(end), ceilDiv(limit, tile))};
@@ -301,18 +305,16 @@ void RouteTileKernel::buildSums() {
 
 void RouteTileKernel::buildScores() {
   Emitter e(c.host.builder, loc);
-  Value scores = c.getHost(RouteArgument::scores), steps = e.ceilDiv(e.dim(scores, 3), e.index(plan.pairs));
+  Value scores = c.getHost(RouteArgument::scores), steps = e.ceilDiv(e.dim(scores, 3), e.index(plan.keys));
   Value tiles = e.mul(e.mul(e.dim(scores, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(scores, 2)));
   setBlocks(plan.scoresBytes(c));
   forEachTile(e.mul(tiles, e.ceilDiv(steps, c.getHost(RouteArgument::steps))), [&](Value item) { buildScoresItem(item); });
   finish();
 }
 
-/// The steps of an item of scores, on the host: few tiles of rows are split up, so that there is work for all multiprocessors.
-static Value getStepsPerItem(RouteContext &c, const RoutePlan &plan) {
-  constexpr int64_t wantedItems = 1024;
+Value ssa::getStepsPerItem(RouteContext &c, const RoutePlan &plan, int64_t wantedItems) {
   Emitter e(c.host.builder, c.op.getLoc());
-  Value scores = c.getHost(RouteArgument::scores), steps = e.ceilDiv(e.dim(scores, 3), e.index(plan.pairs)), one = e.index(1);
+  Value scores = c.getHost(RouteArgument::scores), steps = e.ceilDiv(e.dim(scores, 3), e.index(plan.keys)), one = e.index(1);
   Value tiles = e.mul(e.mul(e.dim(scores, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(scores, 2)));
   Value splits = e.max(e.div(e.index(wantedItems), e.max(tiles, one)), one);
   return e.max(e.ceilDiv(steps, splits), one);
@@ -337,17 +339,18 @@ static bool setWidths(RoutePlan &plan, const RouteContext &c) {
 }
 
 bool ssa::buildRouteTiles(RouteContext &c, TargetAttr target) {
+  if (buildRouteRoles(c, target))
+    return true;
   RoutePlan plan(c, target);
   if (!target.hasMMASync() || !target.hasCpAsync() || !plan.elementType || !plan.setSizes(c) || !setWidths(plan, c))
     return false;
   if (c.isSoftmax()) {
-    auto parts = [&](Emitter &e) { return e.ceilDiv(e.dim(c.capacity, 3), e.index(columnsPerPart)); };
-    c.addArgument(RouteArgument::partMaxima, c.allocatePerRow(parts));
-    c.addArgument(RouteArgument::partSums, c.allocatePerRow(parts));
+    addPartArguments(c);
     RouteTileKernel(c, plan, "ssa_route_softmax", /*keysFirst=*/false).buildSums();
     joinRouteParts(c);
   }
-  c.addArgument(RouteArgument::steps, getStepsPerItem(c, plan));
+  constexpr int64_t wantedItems = 1024;
+  c.addArgument(RouteArgument::steps, getStepsPerItem(c, plan, wantedItems));
   RouteTileKernel(c, plan, "ssa_route", /*keysFirst=*/true).buildScores();
   return true;
 }

@@ -17,6 +17,7 @@
 #ifndef SSA_LIB_CONVERSION_SSATOSSAGPU_ROUTETILES_H
 #define SSA_LIB_CONVERSION_SSATOSSAGPU_ROUTETILES_H
 
+#include "Block.h"
 #include "KeySlots.h"
 #include "Route.h"
 #include "TileEmitter.h"
@@ -35,6 +36,9 @@ struct RoutePlan {
   bool setSizes(const RouteContext &c);
   /// Threads of a block: two hold a row of a product, or one where it is in tensor memory.
   int64_t threads() const { return usesTensorMemory ? pairs : 2 * pairs; }
+  /// The same where warps have roles: of the kernel for sums, and of that for scores with `otherBytes` of shared memory for others.
+  bool setSumsWithRoles(const RouteContext &c);
+  bool setScoresWithRoles(const RouteContext &c, int64_t otherBytes);
   int64_t tileBytes() const { return pairs * ssa_gpu::SharedType::getRowBytes(paddedDim, elementType) * operands; }
   int64_t arrayBytes(const RouteContext &c, int64_t tilesOfPairs) const;
   int64_t scoresBytes(const RouteContext &c) const { return (queryStages + keyStages) * tileBytes() + arrayBytes(c, chunks); }
@@ -47,30 +51,38 @@ struct RoutePlan {
   int64_t paddedDim, operands; // 2 for a bound
   int64_t unit;                // heads of a cell that follow one another and have one key head
   int64_t queryWidth = 0, keyWidth = 0;
+  bool hasQueryBoxes = false;  // the pairs of a group are a box of the queries
   int64_t sharedBytes, sharedBytesPerSM;
 
 private:
   bool setSizes(const RouteContext &c, int64_t pairsOfTile);
 
 public:
-  int64_t pairs = 0;              // of a tile, and as many keys of a step
-  int64_t queries = 0, heads = 0; // of a tile
+  int64_t pairs = 0, keys = 0;    // of a tile, of a step
+  int64_t groups = 1;             // of warps, each with queries of its own
+  int64_t queries = 0, heads = 0; // of a group's pairs
+  int64_t tileQueries() const { return queries * groups; }
   int64_t chunksPerUnit = 0, chunks = 0;
   bool keepsQueries = false; // all chunks are in shared memory at a time
   int64_t queryStages = 1, keyStages = 1, sumsStages = 1;
+  /// Threads that multiply, where warps have roles.
+  int64_t consumers(bool keysFirst) const { return 2 * (keysFirst ? keys * groups : pairs); }
 };
 
-class RouteTileKernel : public KernelBuilder {
+class RouteTileKernel : public BlockKernel {
 public:
   /// With `keysFirst` the rows of products are keys, else they are pairs.
   RouteTileKernel(RouteContext &c, const RoutePlan &plan, StringRef name, bool keysFirst)
-      : KernelBuilder(c.host.builder, c.op, name, plan.threads(), c.arguments), c(c), plan(plan), keysFirst(keysFirst), keys(plan.pairs) {}
+      : RouteTileKernel(c, plan, name, keysFirst, plan.threads()) {}
 
   /// The kernel that leaves maximum and sum of parts of rows (pairs first), and the one that writes scores (keys first).
   void buildSums();
   void buildScores();
 
-private:
+protected:
+  RouteTileKernel(RouteContext &c, const RoutePlan &plan, StringRef name, bool keysFirst, int64_t threads)
+      : BlockKernel(c.host.builder, c.op, name, threads, c.arguments), c(c), plan(plan), keysFirst(keysFirst), keys(plan.keys) {}
+
   /// A pair; where there is none, another one's numbers.
   struct Pair {
     Value m, head, exists; // index, index, i1
@@ -107,22 +119,29 @@ private:
   std::pair<Value, Value> getSteps(Value begin, Value end);
 
   // Sums
+  std::pair<Value, Value> decodeSums(Value item);
   void buildSumsItem(Value item);
   Value hide(TileEmitter &t, Value scores, const Step &step);
   void storeSums(TileEmitter &t, ValueRange state, Value chunk, Value part);
   SmallVector<Value> addToSums(TileEmitter &t, Value scores, double factor, ValueRange state);
 
   // Scores
+  std::pair<Value, Value> decodeScores(Value item);
   void buildScoresItem(Value item);
   void startTurn(TileEmitter &t, Value turn);
   void takeTurn(TileEmitter &t, Value turn);
   Value joinHeads(TileEmitter &t, Value queryStage, Value chunk, const Step &step, Value before);
+  Value joinProducts(TileEmitter &t, Value products, Value chunk, const Step &step, Value before);
+  VisibleBlocks loadVisible(TileEmitter &t);
+  Value hideScores(TileEmitter &t, Value scores, const Step &step, const VisibleBlocks &visible);
+  Value loadReferences(TileEmitter &t, Value chunk);
   Value getStepScores(TileEmitter &t, Value number);
   void storeScores(TileEmitter &t, Value scores, Value firstColumn);
 
-  /// The columns of a product, as many as it has rows.
-  int64_t getColumns() const { return plan.pairs; }
-  int64_t foldedColumns() const { return std::max<int64_t>(plan.queries, 8); }
+  /// The columns of a product.
+  int64_t getColumns() const { return keysFirst ? plan.pairs : plan.keys; }
+  /// And of its scores when heads are joined.
+  int64_t foldedColumns() const { return std::max<int64_t>(plan.queries, 8) * plan.groups; }
   Type f32Type() { return builder.getF32Type(); }
   Type i32Type() { return builder.getI32Type(); }
   Value rowsOf(TileEmitter &t, double value) { return t.constant(t.rowsType(f32Type()), builder.getF32FloatAttr(float(value))); }
@@ -130,6 +149,7 @@ private:
     return t.constant(t.accumulatorType(columns, f32Type()), builder.getF32FloatAttr(float(value)));
   }
   static constexpr double infinity = std::numeric_limits<double>::infinity();
+  static constexpr int64_t sumColumns = 8; // of a row's sum: each is one thread's
 
   RouteContext &c;
   RoutePlan plan;
@@ -146,11 +166,22 @@ private:
   VisibleBlocks visibleArrays;
   // Of products in tensor memory: where they are, the pipe that hands them over, and the ticket of the next one, a variable of a thread.
   Value product, productPipe, productTicket;
-  Value numberRing, scaleRing, weightRing, referenceRing, factorRing;
+  Value numberRing, scaleRing, weightRing, referenceRing;
+  Value references; // those of the item, where they stay in registers
+  Value querySlot;  // where its queries are (i32), if there are several
 };
 
-/// Joins the parts of each row of a softmax.
+/// Memory for maximum and sum of parts of each row of a softmax, and the kernel that joins them.
+void addPartArguments(RouteContext &context);
 void joinRouteParts(RouteContext &context);
+
+/// The number of row tiles of one cell.
+Value countRowTiles(Emitter &e, const RouteContext &c, const RoutePlan &plan, Value rows);
+/// The steps of an item of scores, on the host: few tiles of rows are split up, so that there is work for all multiprocessors.
+Value getStepsPerItem(RouteContext &c, const RoutePlan &plan, int64_t wantedItems);
+
+/// Makes the kernels whose warps have roles; false if these do not take the op.
+bool buildRouteRoles(RouteContext &context, TargetAttr target);
 
 } // namespace mlir::ssa
 

@@ -19,6 +19,18 @@ SmallVector<Value> TopKOperands::getArguments() const {
   return arguments;
 }
 
+TopKOperands TopKOperands::inKernel(KernelBuilder &k, TopKOp op) {
+  TopKOperands in;
+  in.scores = k.getArgument(scoresArgument);
+  in.selection = k.getArgument(selectionArgument);
+  in.tokens = k.getArgument(tokensArgument);
+  in.queries = k.getArgument(queriesArgument);
+  in.columns = k.getArgument(columnsArgument);
+  if (op.getWithin())
+    in.within = k.getArgument(withinArgument);
+  return in;
+}
+
 static constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Bits of the marked score of a column that must be taken: a NaN.
@@ -31,21 +43,31 @@ static constexpr int32_t lowestFiniteKey = 0x00800000;
 //===----------------------------------------------------------------------===//
 
 Value ScoreRow::getNumRows() {
-  Value selection = k.getArgument(selectionArgument);
-  return k.mul(k.mul(k.dim(selection, 0), k.dim(selection, 1)), k.dim(selection, 2));
+  return k.mul(k.mul(k.dim(in.selection, 0), k.dim(in.selection, 1)), k.dim(in.selection, 2));
 }
 
-Value ScoreRow::getMaxColumns() { return k.getArgument(columnsArgument); }
+Value ScoreRow::getMaxColumns() { return in.columns; }
 
 void ScoreRow::locate(Value row) {
-  Value scores = k.getArgument(scoresArgument), rows = k.dim(scores, 2), heads = k.index(type.getHeads());
-  m = k.rem(row, rows);
-  Value head = k.div(row, rows);
-  b = k.div(head, heads);
-  g = k.rem(head, heads);
-  scored = k.toI32(k.dim(scores, 3));
+  Value rows = k.dim(in.scores, 2), heads = k.index(type.getHeads());
+  Value query = k.rem(row, rows), head = k.div(row, rows);
+  locate(k.div(head, heads), k.rem(head, heads), query);
+  useScores(in.scores, {b, g, m}, k.toI32(k.dim(in.scores, 3)));
+  if (isWithin())
+    end = scored;
+}
 
-  Value tokens = k.getArgument(tokensArgument), queries = k.getArgument(queriesArgument);
+void ScoreRow::useScores(Value buffer, ArrayRef<Value> place, Value count) {
+  scores = buffer;
+  scoresPlace = llvm::to_vector(place);
+  scored = count;
+}
+
+void ScoreRow::locate(Value batch, Value head, Value query) {
+  b = batch;
+  g = head;
+  m = query;
+  Value tokens = in.tokens, queries = in.queries;
   Value shift = k.sub(tokens, queries), firstQuery = k.mul(m, k.index(type.getQueryBlock()));
   Value endQuery = k.min(k.add(firstQuery, k.index(type.getQueryBlock())), queries);
   Value first = k.add(firstQuery, shift), last = k.sub(k.add(endQuery, shift), k.index(1));
@@ -61,17 +83,16 @@ void ScoreRow::locate(Value row) {
   if (!isWithin())
     return;
   int64_t rowsPerList = op.getWithin().getType().getQueryBlock() / type.getQueryBlock();
-  Value isShared = k.eq(k.dim(k.getArgument(withinArgument), 2), k.index(1));
+  Value isShared = k.eq(k.dim(in.within, 2), k.index(1));
   listRow = k.select(isShared, k.index(0), k.div(m, k.index(rowsPerList)));
   entryEnd = k.toI32(k.ceilDiv(numBlocks, k.index(blocksPerEntry())));
   begin = k.i32(0);
-  end = scored;
 }
 
 /// The blocks that the mask allows to one of the queries at positions `first` .. `last`: see Geometry::allowed.
 void ScoreRow::locateMask(Value first, Value last, Value numBlocks) {
   MaskAttr mask = op.getMask().value_or(nullptr);
-  Value zero = k.index(0), size = k.index(type.getKeyBlock()), tokens = k.getArgument(tokensArgument);
+  Value zero = k.index(0), size = k.index(type.getKeyBlock()), tokens = in.tokens;
   Value windowFirst = zero, windowEnd = tokens;
   auto clamp = [&](Value n) { return k.max(k.min(n, tokens), zero); };
   if (mask && mask.getCausal())
@@ -98,7 +119,11 @@ void ScoreRow::locateMask(Value first, Value last, Value numBlocks) {
 /// The scores of columns before `end`. Without `haveAll` some may have none; no
 /// branch depends on which.
 SmallVector<Value> ScoreRow::loadScores(ArrayRef<Value> columns, bool haveAll) {
-  auto load = [&](Value column) { return k.load(k.getArgument(scoresArgument), {b, g, m, k.toIndex(column)}); };
+  auto load = [&](Value column) {
+    SmallVector<Value> place = scoresPlace;
+    place.push_back(k.toIndex(column));
+    return k.load(scores, place);
+  };
   if (haveAll)
     return llvm::map_to_vector(columns, load);
   SmallVector<Value> none(columns.size(), k.f32(-infinity));
@@ -117,7 +142,7 @@ SmallVector<Value> ScoreRow::loadScores(ArrayRef<Value> columns, bool haveAll) {
 /// The entry of `within` that a column belongs to.
 Value ScoreRow::loadEntry(Value column) {
   Value entry = k.toIndex(k.div(column, k.i32(blocksPerEntry())));
-  return k.load(k.getArgument(withinArgument), {b, g, listRow, entry});
+  return k.load(in.within, {b, g, listRow, entry});
 }
 
 Value ScoreRow::getBlock(Value column) {
@@ -241,7 +266,7 @@ Value ScoreRow::getLowestKey() {
 //===----------------------------------------------------------------------===//
 
 void ScoreRow::storeEntry(Value rank, Value number) {
-  k.store(number, k.getArgument(selectionArgument), {b, g, m, k.toIndex(rank)});
+  k.store(number, in.selection, {b, g, m, k.toIndex(rank)});
 }
 
 void ScoreRow::storePadding(Value rank, Value thread, int64_t numThreads) {

@@ -111,8 +111,11 @@ public:
 private:
   LogicalResult allocate();
   LogicalResult requireSizes();
-  Chunks chooseChunks();
+  Value getBytesPerRow();
+  Chunks chooseChunks(Value bytesPerRow);
   LogicalResult buildChunk(const RowPart &part);
+  LogicalResult forEachChunk(const Chunks &chunks, llvm::function_ref<LogicalResult(const RowPart &part)> build);
+  LogicalResult buildFused();
   LogicalResult buildElementwise(const SelectChain::Link &link, Value scores, Value made);
 
   HostFunction &host;
@@ -120,6 +123,7 @@ private:
   TopKOp topk;
   Emitter e;
   Value selection;
+  Value isFused; // i1; null if nothing is
   SmallVector<Value> capacities; // memory for the scores of a chunk, of each link
 };
 
@@ -156,15 +160,21 @@ LogicalResult SelectChainConversion::requireSizes() {
   return success();
 }
 
-/// As many rows as fit, of one sequence; of several sequences where all rows of one are fewer.
-Chunks SelectChainConversion::chooseChunks() {
-  ChunkAttr chunk = ChunkAttr::of(topk);
-  Value one = e.index(1), bytesPerRow = e.index(0);
+/// What a row of the selection needs of scores.
+Value SelectChainConversion::getBytesPerRow() {
+  Value bytesPerRow = e.index(0);
   for (const SelectChain::Link &link : chain.links) {
     Value scores = host.getBuffer(link.op->getResult(0));
     int64_t bytes = cast<MemRefType>(scores.getType()).getElementTypeBitWidth() / 8 * link.rowsPerRow;
     bytesPerRow = e.add(bytesPerRow, e.mul(e.mul(e.dim(scores, 1), e.dim(scores, 3)), e.index(bytes)));
   }
+  return bytesPerRow;
+}
+
+/// As many rows as fit, of one sequence; of several sequences where all rows of one are fewer.
+Chunks SelectChainConversion::chooseChunks(Value bytesPerRow) {
+  ChunkAttr chunk = ChunkAttr::of(topk);
+  Value one = e.index(1);
   Value fitting = e.div(e.index(chunk.getBytes()), e.max(bytesPerRow, one)), step = e.index(chunk.getRows());
   Value batches = e.dim(selection, 0), rows = e.dim(selection, 2);
   Chunks chunks;
@@ -210,19 +220,7 @@ LogicalResult SelectChainConversion::buildChunk(const RowPart &part) {
   return success();
 }
 
-LogicalResult SelectChainConversion::run() {
-  if (failed(allocate()) || failed(requireSizes()))
-    return failure();
-  if (topk.getType().getWidth() == 0)
-    return success(); // nothing to write
-  Chunks chunks = chooseChunks();
-  for (const SelectChain::Link &link : chain.links) {
-    Value all = host.getBuffer(link.op->getResult(0));
-    SmallVector<OpFoldResult> sizes = getSizes(e, all);
-    sizes[0] = chunks.batches;
-    sizes[2] = e.mul(chunks.rows, e.index(link.rowsPerRow));
-    capacities.push_back(host.allocateWorkspace(link.op->getLoc(), sizes, cast<MemRefType>(all.getType()).getElementType()));
-  }
+LogicalResult SelectChainConversion::forEachChunk(const Chunks &chunks, llvm::function_ref<LogicalResult(const RowPart &)> build) {
   auto loop = scf::ForOp::create(host.builder, topk.getLoc(), e.index(0), chunks.count, e.index(1));
   OpBuilder::InsertionGuard guard(host.builder);
   host.builder.setInsertionPointToStart(loop.getBody());
@@ -230,9 +228,50 @@ LogicalResult SelectChainConversion::run() {
   Value number = loop.getInductionVar();
   RowPart part(e.mul(e.div(number, chunks.perBatch), chunks.batches), chunks.batches, e.mul(e.rem(number, chunks.perBatch), chunks.rows),
                chunks.rows);
-  LogicalResult result = buildChunk(part);
+  LogicalResult result = build(part);
   host.loop = nullptr;
   return result;
+}
+
+/// One kernel that scores and selects, for rows that are not too long.
+LogicalResult SelectChainConversion::buildFused() {
+  FusedSelectAttr fused = FusedSelectAttr::of(topk);
+  if (!fused)
+    return success();
+  auto route = dyn_cast<RouteOp>(chain.links.back().op);
+  std::optional<RouteSelect> kernel = route ? RouteSelect::get(host, route, topk) : std::nullopt;
+  if (!kernel) {
+    topk.emitRemark("is not scored and selected in one kernel: there is none for these operands");
+    return success();
+  }
+  isFused = kernel->isUsed(fused.getColumns());
+  Chunks chunks = chooseChunks(kernel->getBytesPerRow());
+  kernel->allocate(isFused, chunks.batches, chunks.rows);
+  chunks.count = e.select(isFused, chunks.count, e.index(0));
+  return forEachChunk(chunks, [&](const RowPart &part) { return kernel->build(part, part.getRows(host, selection)); });
+}
+
+LogicalResult SelectChainConversion::run() {
+  if (failed(allocate()) || failed(requireSizes()))
+    return failure();
+  if (topk.getType().getWidth() == 0)
+    return success(); // nothing to write
+  if (failed(buildFused()))
+    return failure();
+  Chunks chunks = chooseChunks(getBytesPerRow());
+  Value batches = chunks.batches;
+  if (isFused) {
+    batches = e.select(isFused, e.index(0), batches);
+    chunks.count = e.select(isFused, e.index(0), chunks.count);
+  }
+  for (const SelectChain::Link &link : chain.links) {
+    Value all = host.getBuffer(link.op->getResult(0));
+    SmallVector<OpFoldResult> sizes = getSizes(e, all);
+    sizes[0] = batches;
+    sizes[2] = e.mul(chunks.rows, e.index(link.rowsPerRow));
+    capacities.push_back(host.allocateWorkspace(link.op->getLoc(), sizes, cast<MemRefType>(all.getType()).getElementType()));
+  }
+  return forEachChunk(chunks, [&](const RowPart &part) { return buildChunk(part); });
 }
 
 LogicalResult ssa::convertSelectChain(HostFunction &host, const SelectChain &chain) { return SelectChainConversion(host, chain).run(); }

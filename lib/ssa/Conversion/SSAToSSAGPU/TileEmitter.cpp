@@ -117,7 +117,7 @@ Value TileEmitter::joinGroups(ssa_gpu::RowReduction kind, Value rowVector, Value
 }
 
 Value TileEmitter::fold(ssa_gpu::RowReduction kind, Value tile, int64_t columns, int64_t period) {
-  auto type = accumulatorType(std::max<int64_t>(period, 8), getElementTypeOrSelf(tile));
+  auto type = accumulatorType(std::max<int64_t>(period, 8) * groups, getElementTypeOrSelf(tile));
   return ssa_gpu::FoldOp::create(builder, loc, type, kind, tile, columns, period);
 }
 

@@ -52,8 +52,8 @@ public:
   void finishCopies(int64_t pending) { ssa_gpu::FinishCopiesOp::create(builder, loc, pending); }
   /// Between so many warps each.
   Value allocPipe(int64_t slots, int64_t producers, int64_t consumers);
-  void copyBox(Value map, ValueRange at, Value tile, Value pipe, Value ticket) {
-    ssa_gpu::CopyBoxOp::create(builder, loc, map, at, tile, pipe, ticket);
+  void copyBox(Value map, ValueRange at, Value tile, Value pipe, Value ticket, int64_t firstRow = 0) {
+    ssa_gpu::CopyBoxOp::create(builder, loc, map, at, tile, pipe, ticket, firstRow);
   }
   void acquire(Value pipe, Value ticket) { ssa_gpu::AcquireOp::create(builder, loc, pipe, ticket); }
   void awaitEmpty(Value pipe, Value ticket) { ssa_gpu::AwaitEmptyOp::create(builder, loc, pipe, ticket); }
@@ -96,7 +96,7 @@ public:
   Value warpAll(Value rowVector) { return ssa_gpu::WarpAllOp::create(builder, loc, rowVector); }
   /// Rows begin at multiples of `width` elements.
   void storeRows(Value tile, Value target, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place);
-  /// Columns that are `period` apart together, of the first `columns`.
+  /// Columns that are `period` apart together, of the first `columns` of each group.
   Value fold(ssa_gpu::RowReduction kind, Value tile, int64_t columns, int64_t period);
   /// Column by column: `place` says where a column begins, which has `count` (i32) rows.
   void storeColumns(Value tile, Value target, Value count, llvm::function_ref<RowPlace(Value column)> place);

@@ -16,9 +16,11 @@
 
 namespace mlir::ssa {
 
-/// The buffers and sizes of a `topk`, on the host, and the arguments of its kernels.
+/// The buffers and sizes of a `topk`, on the host or in one of its kernels.
 struct TopKOperands {
   SmallVector<Value> getArguments() const;
+  /// What a kernel that has no other arguments sees of them.
+  static TopKOperands inKernel(KernelBuilder &k, TopKOp op);
 
   Value scores, selection;
   Value within; // may be null
@@ -40,10 +42,13 @@ constexpr uint32_t neverKey = 0, forcedKey = 0xffffffff;
 /// In a kernel: one row of scores. Columns are i32.
 class ScoreRow {
 public:
-  ScoreRow(BlockKernel &k, TopKOp op) : k(k), op(op), type(op.getType()) {}
+  ScoreRow(BlockKernel &k, TopKOp op, const TopKOperands &in) : k(k), op(op), in(in), type(op.getType()) {}
 
-  /// Goes to a row (index).
+  /// Goes to a row (index), or to that of query `query` of a sequence and head.
   void locate(Value row);
+  void locate(Value batch, Value head, Value query);
+  /// Its scores are elsewhere: those of columns before `count` (i32), behind these indices.
+  void useScores(Value buffer, ArrayRef<Value> place, Value count);
 
   /// How many rows there are, and the most columns that one has; index.
   Value getNumRows();
@@ -104,8 +109,11 @@ private:
 
   BlockKernel &k;
   TopKOp op;
+  TopKOperands in;
   SelectionType type;
   Value b, g, m, listRow; // index
+  Value scores;
+  SmallVector<Value> scoresPlace;
   // Blocks, i32: those of the first tokens, those of the window, those that are forced for being near.
   Value sinkEnd, windowBegin, windowSize, localBegin, localSize;
   Value entryEnd; // entries of `within` from here on are past the end

@@ -1,83 +1,57 @@
 //===- WarpTopK.cpp - topk of short rows ----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-//
-// A warp reads its row once and keeps the scores in shared memory. On the way
-// every lane notes the greatest score of each of a few groups of its columns:
-// the K-th greatest of all these is a bound that at least K scores reach, and
-// usually hardly more. The keys of those that reach it are listed, in the order
-// of their columns; among them the K-th greatest is searched by halving. Where
-// more reach the bound than the list holds (many are equal), the whole row
-// takes its place. What is written is in order without a sort. Only what is
-// listed becomes keys: instructions bind, not memory.
-//
-//===----------------------------------------------------------------------===//
 
-#include "TopK.h"
+#include "WarpTopK.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <limits>
 
 using namespace mlir;
 using namespace mlir::ssa;
 
-namespace {
+WarpSelector::WarpSelector(BlockKernel &k, TopKOp op, const TopKOperands &in, bool keepsRow)
+    : Emitter(k.builder, k.loc), row(k, op, in), k(k), keepsRow(keepsRow), width(op.getType().getWidth()),
+      groups(llvm::PowerOf2Ceil(llvm::divideCeil(2 * width, warpSize))), capacity(std::max<int64_t>(128, 4 * width)),
+      unroll(keepsRow ? 8 : 16), chunk(unroll * warpSize) {
+  assert(width > 0 && width <= maxWidthOfWarp && groups <= unroll && "expected a narrow list");
+}
 
-class WarpTopK : public BlockKernel {
-public:
-  WarpTopK(HostFunction &host, TopKOp op, const TopKOperands &operands)
-      : BlockKernel(host.builder, op, "ssa_topk", warps * warpSize, operands.getArguments()), row(*this, op),
-        width(op.getType().getWidth()), groups(llvm::PowerOf2Ceil(llvm::divideCeil(2 * width, warpSize))),
-        capacity(std::max<int64_t>(128, 4 * width)) {
-    assert(width > 0 && width <= maxWidthOfWarp && groups <= unroll && "expected a narrow list");
-  }
+Value WarpSelector::getRowWords(Emitter &e, Value columns) const {
+  return e.mul(e.ceilDiv(columns, e.index(chunk)), e.index(chunk));
+}
 
-  void build(HostFunction &host, const TopKOperands &operands);
-
-private:
-  /// `size` keys from `begin` (in words of shared memory) on; both i32, the size a multiple of a warp.
-  struct KeyArray {
-    Value begin, size;
-  };
-  struct Bound {
-    Value key, greatest;
-  };
-
-  void selectRow();
-  Bound loadRow();
-  void loadChunk(Value first, bool isWhole, MutableArrayRef<Value> greatest);
-  Bound findBound(ArrayRef<Value> greatest);
-  Value listKeys(Value bound);
-  void listChunk(Value first, Value boundScore, Value &count);
-  void turnRowIntoKeys();
-  void writeSelected(KeyArray keys, Value threshold, Value isList);
-  Value countIf(KeyArray keys, llvm::function_ref<Value(Value key)> condition);
-  Value searchKey(Value low, Value high, llvm::function_ref<Value(Value key)> countAtLeast);
-  /// The lane's word `offset` + `i` (i32) + lane of an array. What is constant stays apart, so that it costs nothing.
-  Value at(Value begin, Value i, int64_t offset = 0) { return add(add(begin, toIndex(add(i, lane()))), index(offset)); }
-
-  int64_t getListWords() const { return capacity + warpSize; } // the list is read by whole warps
-
-  static constexpr int64_t warps = 4, unroll = 8, chunk = unroll * warpSize, wordBytes = 4;
-
-  ScoreRow row;
-  int64_t width, groups, capacity;
-  Value memory;              // of all warps
-  Value rowBegin, listBegin; // of this warp: words (index); the list's columns follow its keys
-  Value size;                // columns of the row that are kept (i32)
-};
-
-} // namespace
+void WarpSelector::useMemory(Value words, Value row, Value list) {
+  memory = words;
+  rowBegin = row;
+  listBegin = list;
+}
 
 //===----------------------------------------------------------------------===//
 // Reading
 //===----------------------------------------------------------------------===//
 
 /// Scores of `chunk` columns from `first` (relative to the row's begin) on.
-void WarpTopK::loadChunk(Value first, bool isWhole, MutableArrayRef<Value> greatest) {
-  SmallVector<Value> columns;
+SmallVector<Value> WarpSelector::loadScores(Value first, bool isWhole) {
+  SmallVector<Value> numbers;
   for (int64_t u = 0; u < unroll; ++u)
-    columns.push_back(add(add(row.begin, first), add(lane(), i32(u * warpSize))));
-  for (auto [u, score] : llvm::enumerate(row.loadMarked(columns, isWhole))) {
+    numbers.push_back(add(add(row.begin, first), add(k.lane(), i32(u * warpSize))));
+  return row.loadMarked(numbers, isWhole);
+}
+
+/// Chunks of columns that all have scores, then the others.
+SmallVector<Value> WarpSelector::forEachChunk(ValueRange init,
+                                              llvm::function_ref<SmallVector<Value>(Value, bool, ValueRange)> body) {
+  Value whole = max(min(sub(row.scored, row.begin), columns), i32(0));
+  whole = sub(whole, rem(whole, i32(chunk)));
+  SmallVector<Value> carried(init);
+  for (bool isWhole : {true, false})
+    carried = loop(isWhole ? i32(0) : whole, isWhole ? whole : columns, i32(chunk), carried,
+                   [&](Value first, ValueRange carried) { return body(first, isWhole, carried); });
+  return carried;
+}
+
+void WarpSelector::loadChunk(Value first, bool isWhole, MutableArrayRef<Value> greatest) {
+  for (auto [u, score] : llvm::enumerate(loadScores(first, isWhole))) {
     store(bitcast(score, builder.getI32Type()), memory, at(rowBegin, first, u * warpSize));
     Value &group = greatest[u % groups];
     group = arith::MaxNumFOp::create(builder, loc, group, score);
@@ -86,15 +60,15 @@ void WarpTopK::loadChunk(Value first, bool isWhole, MutableArrayRef<Value> great
 
 /// A bound that at least `width` keys reach, if so many can be taken, from the
 /// greatest scores of groups of columns; and the greatest key.
-WarpTopK::Bound WarpTopK::findBound(ArrayRef<Value> greatest) {
+WarpSelector::Bound WarpSelector::findBound(ArrayRef<Value> greatest) {
   SmallVector<Value> keys = llvm::map_to_vector(greatest, [&](Value score) { return row.getKey(score); });
   Value most = keys[0], least = keys[0], lowest = row.getLowestKey();
   for (Value key : ArrayRef(keys).drop_front()) {
     most = umax(most, key);
     least = umin(least, key);
   }
-  most = umax(warpMax(most), lowest);
-  least = umax(warpMin(least), lowest);
+  most = umax(k.warpMax(most), lowest);
+  least = umax(k.warpMin(least), lowest);
   Value bound = searchKey(least, most, [&](Value key) {
     Value sum = i32(0);
     for (Value group : keys)
@@ -104,22 +78,13 @@ WarpTopK::Bound WarpTopK::findBound(ArrayRef<Value> greatest) {
   return {bound, row.getGreatestKey(most)};
 }
 
-WarpTopK::Bound WarpTopK::loadRow() {
-  Value count = max(sub(row.end, row.begin), i32(0));
-  Value whole = max(min(sub(row.scored, row.begin), count),
-                    i32(0)); // chunks of columns that all have scores
-  whole = sub(whole, rem(whole, i32(chunk)));
-  SmallVector<Value> greatest(groups, f32(-std::numeric_limits<double>::infinity()));
-  for (bool isWhole : {true, false}) {
-    greatest = loop(isWhole ? i32(0) : whole, isWhole ? whole : count, i32(chunk), greatest,
-                    [&](Value first, ValueRange carried) {
-                      SmallVector<Value> next(carried);
-                      loadChunk(first, isWhole, next);
-                      return next;
-                    });
-  }
-  size = mul(ceilDiv(count, i32(chunk)), i32(chunk));
-  return findBound(greatest);
+WarpSelector::Bound WarpSelector::loadRow() {
+  SmallVector<Value> none(groups, f32(-std::numeric_limits<double>::infinity()));
+  return findBound(forEachChunk(none, [&](Value first, bool isWhole, ValueRange carried) {
+    SmallVector<Value> next(carried);
+    loadChunk(first, isWhole, next);
+    return next;
+  }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -128,7 +93,7 @@ WarpTopK::Bound WarpTopK::loadRow() {
 
 /// The greatest key in `low` .. `high` that `width` keys reach, or one that exactly so many reach; `low` if fewer do.
 /// No key is greater than `high`.
-Value WarpTopK::searchKey(Value low, Value high, llvm::function_ref<Value(Value)> countAtLeast) {
+Value WarpSelector::searchKey(Value low, Value high, llvm::function_ref<Value(Value)> countAtLeast) {
   Value wanted = i32(width);
   high = select(le(countAtLeast(low), wanted), low, high);
   // Often so many are equal to the least that fewer are above it.
@@ -144,10 +109,19 @@ Value WarpTopK::searchKey(Value low, Value high, llvm::function_ref<Value(Value)
       })[0];
 }
 
-Value WarpTopK::countIf(KeyArray keys, llvm::function_ref<Value(Value)> condition) {
+Value WarpSelector::loadKey(KeyArray keys, Value i) {
+  auto fromList = [&] { return SmallVector<Value>{load(memory, at(listBegin, i))}; };
+  if (keepsRow)
+    return load(memory, at(select(keys.isList, listBegin, rowBegin), i));
+  return ifElse(keys.isList, builder.getI32Type(), fromList, [&] {
+    Value column = add(add(row.begin, i), k.lane());
+    return SmallVector<Value>{row.getKey(row.loadMarked(column, /*areAll=*/false)[0])};
+  })[0];
+}
+
+Value WarpSelector::countIf(KeyArray keys, llvm::function_ref<Value(Value)> condition) {
   return loop(i32(0), keys.size, i32(warpSize), i32(0), [&](Value i, ValueRange count) {
-    Value key = load(memory, at(keys.begin, i));
-    return SmallVector<Value>{add(count[0], popCount(ballot(condition(key))))};
+    return SmallVector<Value>{add(count[0], popCount(ballot(condition(loadKey(keys, i)))))};
   })[0];
 }
 
@@ -156,43 +130,45 @@ Value WarpTopK::countIf(KeyArray keys, llvm::function_ref<Value(Value)> conditio
 //===----------------------------------------------------------------------===//
 
 /// Appends the keys of a chunk that reach the bound, with their columns, as long as there is room; counts them all.
-void WarpTopK::listChunk(Value first, Value boundScore, Value &count) {
-  SmallVector<Value> scores;
-  for (int64_t u = 0; u < unroll; ++u) {
-    Value bits = load(memory, at(rowBegin, first, u * warpSize));
-    scores.push_back(bitcast(bits, builder.getF32Type()));
-  }
+void WarpSelector::listScores(ArrayRef<Value> scores, Value first, Value boundScore, Value &count) {
   for (auto [u, score] : llvm::enumerate(scores)) {
     Value reaches = row.reaches(score, boundScore);
     auto none = [&] { return SmallVector<Value>{count}; };
     auto some = [&, score = score, u = u] {
-      Value mask = ballot(reaches), place = add(count, countBelow(mask));
+      Value mask = ballot(reaches), place = add(count, k.countBelow(mask));
       ifThen(both(reaches, lt(place, i32(capacity))), [&] {
-        Value column = add(add(row.begin, first), add(lane(), i32(u * warpSize)));
+        Value column = add(add(row.begin, first), add(k.lane(), i32(u * warpSize)));
         Value slot = add(listBegin, toIndex(place));
         store(row.getReachingKey(score), memory, slot);
-        store(column, memory, add(slot, index(getListWords())));
+        store(column, memory, add(slot, index(getListSlots())));
       });
       return SmallVector<Value>{add(count, popCount(mask))};
     };
-    count = ifElse(anyLane(reaches), builder.getI32Type(), some, none)[0];
+    count = ifElse(k.anyLane(reaches), builder.getI32Type(), some, none)[0];
   }
 }
 
 /// Lists the keys that reach the bound; how many do.
-Value WarpTopK::listKeys(Value bound) {
+Value WarpSelector::listKeys(Value bound) {
   Value boundScore = row.getBoundScore(bound);
-  Value count = loop(i32(0), size, i32(chunk), i32(0), [&](Value first, ValueRange carried) {
-    Value next = carried[0];
-    listChunk(first, boundScore, next);
-    return SmallVector<Value>{next};
-  })[0];
+  auto list = [&](ArrayRef<Value> scores, Value first, Value count) {
+    listScores(scores, first, boundScore, count);
+    return SmallVector<Value>{count};
+  };
+  auto fromMemory = [&](Value first, ValueRange carried) {
+    SmallVector<Value> scores;
+    for (int64_t u = 0; u < unroll; ++u)
+      scores.push_back(bitcast(load(memory, at(rowBegin, first, u * warpSize)), builder.getF32Type()));
+    return list(scores, first, carried[0]);
+  };
+  auto fromRow = [&](Value first, bool isWhole, ValueRange carried) { return list(loadScores(first, isWhole), first, carried[0]); };
+  Value count = keepsRow ? loop(i32(0), size, i32(chunk), i32(0), fromMemory)[0] : forEachChunk(i32(0), fromRow)[0];
   // Padding of the last warp's share.
   ifThen(le(count, i32(capacity)), [&] { store(i32(neverKey), memory, at(listBegin, count)); });
   return count;
 }
 
-void WarpTopK::turnRowIntoKeys() {
+void WarpSelector::turnRowIntoKeys() {
   loop(i32(0), size, i32(warpSize), [&](Value i) {
     Value place = at(rowBegin, i);
     store(row.getKey(bitcast(load(memory, place), builder.getF32Type())), memory, place);
@@ -200,69 +176,95 @@ void WarpTopK::turnRowIntoKeys() {
 }
 
 /// Writes the columns of the keys above the threshold, and of so many of those at it as there is room for.
-void WarpTopK::writeSelected(KeyArray keys, Value threshold, Value isList) {
+void WarpSelector::writeSelected(KeyArray keys, Value threshold) {
   Value above = countIf(keys, [&](Value key) { return ugt(key, threshold); });
   Value room = sub(i32(width), above);
   SmallVector<Value> written =
       loop(i32(0), keys.size, i32(warpSize), {i32(0), i32(0)}, [&](Value i, ValueRange carried) {
-        Value key = load(memory, at(keys.begin, i)), isEqual = eq(key, threshold);
+        Value key = loadKey(keys, i), isEqual = eq(key, threshold);
         Value equals = ballot(isEqual);
-        Value isTaken = both(isEqual, lt(add(carried[1], countBelow(equals)), room));
+        Value isTaken = both(isEqual, lt(add(carried[1], k.countBelow(equals)), room));
         isTaken = either(isTaken, ugt(key, threshold));
         Value taken = ballot(isTaken);
         ifThen(isTaken, [&] {
           Value column = ifElse(
-              isList, builder.getI32Type(),
-              [&] { return SmallVector<Value>{load(memory, at(listBegin, i, getListWords()))}; },
-              [&] { return SmallVector<Value>{add(add(row.begin, i), lane())}; })[0];
-          row.storeColumn(add(carried[0], countBelow(taken)), column);
+              keys.isList, builder.getI32Type(),
+              [&] { return SmallVector<Value>{load(memory, at(listBegin, i, getListSlots()))}; },
+              [&] { return SmallVector<Value>{add(add(row.begin, i), k.lane())}; })[0];
+          row.storeColumn(add(carried[0], k.countBelow(taken)), column);
         });
         return SmallVector<Value>{add(carried[0], popCount(taken)), add(carried[1], popCount(equals))};
       });
-  row.storePadding(written[0], lane(), warpSize);
+  row.storePadding(written[0], k.lane(), warpSize);
 }
 
-void WarpTopK::selectRow() {
-  warpBarrier(); // what was read for the row before has been read
-  Bound bound = loadRow();
-  warpBarrier();
-  Value count = listKeys(bound.key);
-  warpBarrier();
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// Selects among the `count` keys that reach the bound.
+void WarpSelector::selectAmong(Value bound, Value greatest, Value count) {
+  k.warpBarrier();
   Value isList = le(count, i32(capacity));
-  ifThen(lt(i32(capacity), count), [&] {
-    turnRowIntoKeys();
-    warpBarrier();
-  });
-  Value listSize = mul(ceilDiv(count, i32(warpSize)), i32(warpSize));
-  KeyArray keys = {select(isList, listBegin, rowBegin), select(isList, listSize, size)};
-  Value threshold = searchKey(bound.key, bound.greatest,
-                              [&](Value key) { return countIf(keys, [&](Value other) { return uge(other, key); }); });
-  writeSelected(keys, threshold, isList);
-}
-
-/// Words of shared memory for a row.
-static Value getRowWords(Emitter &e, Value columns, int64_t chunk) {
-  return e.mul(e.ceilDiv(columns, e.index(chunk)), e.index(chunk));
-}
-
-void WarpTopK::build(HostFunction &host, const TopKOperands &operands) {
-  Emitter e(host.builder, loc);
-  // Of a warp: its row, the keys of the list, its columns.
-  Value listWords = e.index(2 * getListWords()), warpWords = e.add(getRowWords(e, operands.columns, chunk), listWords);
-  forEachItem(e.ceilDiv(operands.rows, e.index(warps)), [&](Value item) {
-    Value rowWords = getRowWords(*this, row.getMaxColumns(), chunk), words = add(rowWords, index(2 * getListWords()));
-    memory = getDynamicShared(builder.getI32Type(), index(0), mul(words, index(warps)));
-    rowBegin = mul(toIndex(warp()), words);
-    listBegin = add(rowBegin, rowWords);
-    Value number = add(mul(item, index(warps)), toIndex(warp()));
-    ifThen(lt(number, row.getNumRows()), [&] {
-      row.locate(number);
-      selectRow();
+  if (keepsRow)
+    ifThen(lt(i32(capacity), count), [&] {
+      turnRowIntoKeys();
+      k.warpBarrier();
     });
-  });
-  finish(e.mul(warpWords, e.index(warps * wordBytes)));
+  Value listSize = mul(ceilDiv(count, i32(warpSize)), i32(warpSize));
+  KeyArray keys = {isList, select(isList, listSize, size)};
+  Value threshold = searchKey(bound, greatest,
+                              [&](Value key) { return countIf(keys, [&](Value other) { return uge(other, key); }); });
+  writeSelected(keys, threshold);
 }
+
+void WarpSelector::selectRow() {
+  columns = max(sub(row.end, row.begin), i32(0));
+  size = mul(ceilDiv(columns, i32(chunk)), i32(chunk));
+  k.warpBarrier(); // what was read for the row before has been read
+  Bound bound = loadRow();
+  k.warpBarrier();
+  selectAmong(bound.key, bound.greatest, listKeys(bound.key));
+}
+
+void WarpSelector::selectRow(ArrayRef<Value> maxima) {
+  columns = max(sub(row.end, row.begin), i32(0));
+  size = mul(ceilDiv(columns, i32(warpSize)), i32(warpSize));
+  Bound bound = findBound(maxima);
+  // Where groups have columns that may not be taken, too few may reach the bound.
+  Value lowest = row.getLowestKey(), no = bit(false);
+  SmallVector<Value> found = loopWhile(
+      {bound.key, i32(0), no}, [&](ValueRange carried) { return eq(carried[2], no); },
+      [&](ValueRange carried) {
+        k.warpBarrier(); // what was read of the list before has been read
+        Value count = listKeys(carried[0]);
+        Value isDone = either(ge(count, i32(width)), ule(carried[0], lowest));
+        return SmallVector<Value>{select(isDone, carried[0], lowest), count, isDone};
+      });
+  selectAmong(found[0], bound.greatest, found[1]);
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
 
 void ssa::buildWarpTopK(HostFunction &host, TopKOp op, const TopKOperands &operands) {
-  WarpTopK(host, op, operands).build(host, operands);
+  constexpr int64_t warps = 4, wordBytes = 4;
+  BlockKernel k(host.builder, op, "ssa_topk", warps * warpSize, operands.getArguments());
+  WarpSelector selector(k, op, TopKOperands::inKernel(k, op), /*keepsRow=*/true);
+  Emitter e(host.builder, op.getLoc());
+  // Of a warp: its row, the keys of the list, its columns.
+  Value warpWords = e.add(selector.getRowWords(e, operands.columns), e.index(selector.getListWords()));
+  k.forEachItem(e.ceilDiv(operands.rows, e.index(warps)), [&](Value item) {
+    Value rowWords = selector.getRowWords(k, selector.row.getMaxColumns()), words = k.add(rowWords, k.index(selector.getListWords()));
+    Value memory = k.getDynamicShared(k.builder.getI32Type(), k.index(0), k.mul(words, k.index(warps)));
+    Value rowBegin = k.mul(k.toIndex(k.warp()), words);
+    selector.useMemory(memory, rowBegin, k.add(rowBegin, rowWords));
+    Value number = k.add(k.mul(item, k.index(warps)), k.toIndex(k.warp()));
+    k.ifThen(k.lt(number, selector.row.getNumRows()), [&] {
+      selector.row.locate(number);
+      selector.selectRow();
+    });
+  });
+  k.finish(e.mul(warpWords, e.index(warps * wordBytes)));
 }

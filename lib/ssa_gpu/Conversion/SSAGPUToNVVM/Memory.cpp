@@ -38,14 +38,14 @@ struct ConvertSlot : OpConversionPattern<SlotOp> {
   }
 };
 
-/// Panels of 64 columns follow one another.
+/// Panels follow one another.
 struct ConvertColumns : OpConversionPattern<ColumnsOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult matchAndRewrite(ColumnsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
     int64_t rows = op.getTile().getType().getShape()[0], first = op.getFirst();
-    rewriter.replaceOp(op, e.offset(adaptor.getTile(), first / 64 * rows * 128));
+    rewriter.replaceOp(op, e.offset(adaptor.getTile(), first / op.getTile().getType().getPanelColumns() * rows * 128));
     return success();
   }
 };
@@ -364,7 +364,8 @@ struct ConvertLoadEntry : OpConversionPattern<LoadEntryOp> {
   LogicalResult matchAndRewrite(LoadEntryOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
     Value address = e.offset(adaptor.getArray(), e.mul(adaptor.getIndex(), 4));
-    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getType(), address, /*alignment=*/4);
+    auto neighbours = dyn_cast<VectorType>(op.getType()); // begin at a multiple of their size
+    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getType(), address, neighbours ? 4 * neighbours.getNumElements() : 4);
     return success();
   }
 };

@@ -168,12 +168,12 @@ public:
     return name;
   }
 
-  /// A product of 64 rows, 16 inner columns and `columns` columns on the accumulators from `first`.
-  void multiply(StringRef types, int64_t columns, int64_t first, StringRef lhs, StringRef rhs, bool adds, StringRef layouts) {
-    os << "wgmma.mma_async.sync.aligned.m64n" << columns << "k16.f32." << types << " {";
+  /// A product of 64 rows, `inner` inner columns and `columns` columns on the accumulators from `first`.
+  void multiply(StringRef types, int64_t columns, int64_t inner, int64_t first, StringRef lhs, StringRef rhs, bool adds, StringRef layouts) {
+    os << "wgmma.mma_async.sync.aligned.m64n" << columns << "k" << inner << ".f32." << types << " {";
     for (int64_t i = 0; i < columns / 2; ++i)
       os << (i ? ", $" : "$") << first + i;
-    line("}, " + lhs + ", " + rhs + (adds ? ", 1, 1, 1, " : ", 0, 1, 1, ") + layouts);
+    line("}, " + lhs + ", " + rhs + (adds ? ", 1, 1, 1" : ", 0, 1, 1") + layouts);
   }
 
   std::string take() { return "{\n" + text + "}"; }
@@ -204,12 +204,17 @@ SmallVector<Value> callAsm(ThreadEmitter &e, StringRef text, int64_t count, Arra
   return results;
 }
 
+StringRef getTypes(Type type) {
+  return isa<BFloat16Type>(type) ? "bf16.bf16" : isa<Float8E4M3FNType>(type) ? "e4m3.e4m3" : "f16.f16";
+}
+
 Value convertWgmma(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accumulator) {
   constexpr int64_t maxColumns = 256;
   ArrayRef<int64_t> shape = op.getRhs().getType().getShape();
   bool transposed = op.getTransposed();
   int64_t rows = shape[0], inner = transposed ? shape[1] : shape[0], columns = transposed ? shape[0] : shape[1];
-  StringRef types = isa<BFloat16Type>(op.getRhs().getType().getElementType()) ? "bf16.bf16" : "f16.f16";
+  StringRef types = getTypes(op.getRhs().getType().getElementType());
+  int64_t elementBytes = op.getRhs().getType().getElementBytes(), step = 32 / elementBytes; // inner columns of an instruction
   bool lhsInRegisters = isa<VectorType>(lhs.getType());
   RankedTensorType result = op.getAccumulator().getType();
   int64_t lhsRows = result.getDimSize(0), groups = getGroups(result);
@@ -237,13 +242,16 @@ Value convertWgmma(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accum
   text.line("wgmma.fence.sync.aligned");
   for (int64_t first = 0; first < columns; first += maxColumns) {
     int64_t width = std::min(maxColumns, columns - first);
-    for (int64_t k = 0; k < inner; k += 16) {
+    for (int64_t k = 0; k < inner; k += step) {
+      int64_t byte = k * elementBytes;
       std::string left = lhsInRegisters ? "{" + llvm::join(ArrayRef(lhsNames).slice(k / 4, 4), ", ") + "}"
-                                        : text.advance(lhsNames.front(), k / 64 * lhsRows * 128 + k % 64 * 2);
-      std::string right = text.advance(rhsName, transposed ? first * 128 + k / 64 * rows * 128 + k % 64 * 2
+                                        : text.advance(lhsNames.front(), byte / 128 * lhsRows * 128 + byte % 128);
+      std::string right = text.advance(rhsName, transposed ? first * 128 + byte / 128 * rows * 128 + byte % 128
                                                            : first / 64 * rows * 128 + k * 128);
-      std::string layouts = (lhsInRegisters ? "" : "0, ") + std::string(transposed ? "0" : "1");
-      text.multiply(types, width, first / 2, left, right, adds || k > 0, layouts);
+      std::string layouts = (lhsInRegisters ? "" : ", 0") + std::string(transposed ? ", 0" : ", 1");
+      if (elementBytes == 1) // rows are along the inner size, always
+        layouts.clear();
+      text.multiply(types, width, step, first / 2, left, right, adds || k > 0, layouts);
     }
   }
   text.line("wgmma.commit_group.sync.aligned");

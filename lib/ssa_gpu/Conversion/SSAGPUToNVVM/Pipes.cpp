@@ -150,7 +150,7 @@ struct ConvertCopyBox : OpConversionPattern<CopyBoxOp> {
   LogicalResult matchAndRewrite(CopyBoxOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
     SharedType tile = op.getTile().getType();
-    int64_t rows = tile.getShape()[0], panels = tile.getSlotBytes() / (rows * 128), rank = op.getAt().size() + 1;
+    int64_t rows = tile.getShape()[0], boxRows = getBoxRows(op.getMap().getType(), tile), panels = tile.getSlotBytes() / (rows * 128), rank = op.getAt().size() + 1;
     Turn turn(e, adaptor.getTicket(), op.getPipe().getType().getSlots());
     Value full = getFullBarrier(e, adaptor.getPipe(), turn);
     Value map = UnrealizedConversionCastOp::create(rewriter, e.loc, LLVM::LLVMPointerType::get(op.getContext()), op.getMap()).getResult(0);
@@ -162,9 +162,9 @@ struct ConvertCopyBox : OpConversionPattern<CopyBoxOp> {
     for (int64_t i = 0; i < rank; ++i)
       constraints += ",r";
     scf::IfOp::create(rewriter, e.loc, e.lt(e.thread(), 1), [&](OpBuilder &, Location) {
-      callAsm(e, "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], $1;", "r,r", {full, e.i32(tile.getSlotBytes())});
+      callAsm(e, "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], $1;", "r,r", {full, e.i32(boxRows * panels * 128)});
       for (int64_t panel = 0; panel < panels; ++panel) {
-        SmallVector<Value> operands = {e.offset(adaptor.getTile(), panel * rows * 128), map, full, e.i32(64 * panel)};
+        SmallVector<Value> operands = {e.offset(adaptor.getTile(), (panel * rows + op.getFirstRow()) * 128), map, full, e.i32(tile.getPanelColumns() * panel)};
         llvm::append_range(operands, llvm::reverse(adaptor.getAt()));
         callAsm(e, text, constraints, operands);
       }
@@ -193,6 +193,17 @@ struct ConvertBarrier : OpConversionPattern<ssa_gpu::BarrierOp> {
   }
 };
 
+/// A branch for the warps that have these threads; the builder is inside.
+void enterWarps(ThreadEmitter &e, int64_t firstThread, int64_t threads) {
+  // The group is the same for all lanes of a warp, which the assembler can only know of a value that all read from one lane.
+  OpBuilder &b = e.builder;
+  Value warp = e.readLane(e.warp(), e.i32(0)), first = e.i32(firstThread / 32), end = e.i32((firstThread + threads) / 32);
+  Value isIn = arith::AndIOp::create(b, e.loc, arith::CmpIOp::create(b, e.loc, arith::CmpIPredicate::uge, warp, first),
+                                     arith::CmpIOp::create(b, e.loc, arith::CmpIPredicate::ult, warp, end));
+  auto branch = scf::IfOp::create(b, e.loc, isIn, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(&branch.getThenRegion().front());
+}
+
 void expand(RolesOp op) {
   OpBuilder builder(op);
   ThreadEmitter e(builder, op);
@@ -200,24 +211,25 @@ void expand(RolesOp op) {
   gpu::BarrierOp::create(builder, e.loc);
   auto blocks = op->getParentOfType<gpu::GPUFuncOp>()->getAttrOfType<IntegerAttr>("nvvm.minctasm");
   int64_t share = 65536 / e.getNumThreads() / (blocks ? blocks.getInt() : 1) / 8 * 8;
-  for (auto [i, program] : llvm::enumerate(op.getPrograms())) {
-    // The group is the same for all lanes of a warp, which the assembler can only know of a value that all read from one lane.
-    Value warp = e.readLane(e.warp(), e.i32(0));
-    int64_t first = op.getFirstThread(i) / 32, warps = op.getThreads()[i] / 32, reserved = llvm::alignTo(warps, RolesOp::warpgroup / 32);
-    auto isBelow = [&](int64_t end) { return arith::CmpIOp::create(builder, e.loc, arith::CmpIPredicate::ult, warp, e.i32(end)); };
-    Value isFrom = arith::CmpIOp::create(builder, e.loc, arith::CmpIPredicate::uge, warp, e.i32(first));
-    auto branch = scf::IfOp::create(builder, e.loc, arith::AndIOp::create(builder, e.loc, isFrom, isBelow(first + reserved)), /*withElseRegion=*/false);
+  for (unsigned role = 0, end, roles = op.getPrograms().size(); role < roles; role = end) {
+    int64_t first = op.getFirstThread(role), last = first + op.getThreads()[role];
+    for (end = role + 1; end < roles && op.getFirstThread(end) % RolesOp::warpgroup != 0; ++end)
+      last = op.getFirstThread(end) + op.getThreads()[end];
     OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPoint(branch.thenYield());
-    // All warps of a warpgroup set their registers, also those that do nothing else.
-    int32_t registers = op.getRegisters()[i];
+    // All warps of a warpgroup set their registers together, also those that do nothing else.
+    int64_t reserved = llvm::alignTo(last - first, RolesOp::warpgroup);
+    enterWarps(e, first, reserved);
+    int32_t registers = op.getRegisters()[role];
     auto action = registers > share ? NVVM::SetMaxRegisterAction::increase : NVVM::SetMaxRegisterAction::decrease;
     NVVM::SetMaxRegisterOp::create(builder, e.loc, registers, action);
-    if (warps < reserved)
-      branch = scf::IfOp::create(builder, e.loc, isBelow(first + warps), /*withElseRegion=*/false);
-    Block &body = branch.getThenRegion().front(), &source = program.front();
-    source.getTerminator()->erase();
-    body.getOperations().splice(std::prev(body.end()), source.getOperations());
+    for (unsigned i = role; i < end; ++i) {
+      OpBuilder::InsertionGuard guard(builder);
+      if (op.getThreads()[i] < reserved)
+        enterWarps(e, op.getFirstThread(i), op.getThreads()[i]);
+      Block &source = op.getPrograms()[i].front();
+      source.getTerminator()->erase();
+      builder.getInsertionBlock()->getOperations().splice(builder.getInsertionPoint(), source.getOperations());
+    }
   }
   op.erase();
 }

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace mlir::ssa_gpu;
@@ -143,16 +144,40 @@ struct ConvertMapColumns : OpConversionPattern<MapColumnsOp> {
   LogicalResult matchAndRewrite(MapColumnsOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
     SmallVector<Value> values;
+    LoadEntryOp pairs = isRowwise(op.getType()) ? LoadEntryOp() : getNeighbours(op);
     for (int64_t j = 0, n = op.getType().getDimSize(1); isRowwise(op.getType()) && j < n; ++j)
       values.push_back(e.inlineBody(op.getBody(), e.i32(j)).front());
     for (int64_t j = 0, n = getValuesPerThread(op.getType()) / 4; !isRowwise(op.getType()) && j < n; ++j) {
       Value column = e.column(j, op.getType());
+      if (pairs) {
+        Value both = loadBoth(e, op, pairs, column), first = e.extract(both, 0), second = e.extract(both, 1);
+        values.append({first, second, first, second});
+        continue;
+      }
       Value first = e.inlineBody(op.getBody(), column).front();
       Value second = e.inlineBody(op.getBody(), e.add(column, 1)).front();
       values.append({first, second, first, second});
     }
     rewriter.replaceOp(op, e.fromElements(values));
     return success();
+  }
+
+private:
+  /// The load of a body that does nothing but read the entry of an array that has the number of the column: the two columns of a thread are
+  /// neighbours in memory.
+  static LoadEntryOp getNeighbours(MapColumnsOp op) {
+    Block &body = op.getBody().front();
+    Value column = body.getArgument(0);
+    auto load = body.getTerminator()->getOperand(0).getDefiningOp<LoadEntryOp>();
+    return load && load->getBlock() == &body && load.getIndex() == column && column.hasOneUse() ? load : LoadEntryOp();
+  }
+
+  static Value loadBoth(ThreadEmitter &e, MapColumnsOp op, LoadEntryOp load, Value column) {
+    IRMapping mapping;
+    for (Operation &other : op.getBody().front().without_terminator())
+      if (&other != load)
+        e.builder.clone(other, mapping);
+    return LoadEntryOp::create(e.builder, e.loc, VectorType::get({2}, load.getType()), mapping.lookupOrDefault(load.getArray()), column);
   }
 };
 
@@ -456,8 +481,8 @@ struct ConvertStoreColumns : OpConversionPattern<StoreColumnsOp> {
     SmallVector<Value> exists;
     for (unsigned half = 0; half < (rowwise ? 1 : 2); ++half)
       exists.push_back(arith::CmpIOp::create(rewriter, e.loc, arith::CmpIPredicate::slt, e.row(half, tile), op.getCount()));
-    for (int64_t i = 0, n = tile.getDimSize(1) / (rowwise ? 1 : 4); i < n; ++i) { // columns of a thread
-      SmallVector<Value> place = e.inlineBody(op.getBody(), rowwise ? e.i32(i) : e.add(e.column(i / 2), i % 2));
+    for (int64_t i = 0, n = getValuesPerThread(tile) / (rowwise ? 1 : 2); i < n; ++i) { // columns of a thread
+      SmallVector<Value> place = e.inlineBody(op.getBody(), rowwise ? e.i32(i) : e.add(e.column(i / 2, tile), i % 2));
       Value row = e.element(e.element(target, place[0], type), arith::IndexCastOp::create(rewriter, e.loc, rewriter.getIndexType(), e.row(0, tile)), type);
       for (unsigned half = 0; half < exists.size(); ++half)
         scf::IfOp::create(rewriter, e.loc, arith::AndIOp::create(rewriter, e.loc, place[1], exists[half]), [&](OpBuilder &b, Location) {

@@ -1,0 +1,346 @@
+//===- RouteRoles.cpp - route with roles of warps -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "RouteRoles.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+
+using namespace mlir;
+using namespace mlir::ssa;
+
+//===----------------------------------------------------------------------===//
+// Memory and roles
+//===----------------------------------------------------------------------===//
+
+void RouteRoleKernel::allocate() {
+  TileEmitter t(*this, plan.keys, plan.groups);
+  auto tiles = [&](int64_t slots, int64_t rows) { return t.alloc({slots, rows, plan.paddedDim}, plan.elementType); };
+  auto arrays = [&](int64_t slots, int64_t size, Type type) { return t.alloc({slots, size}, type); };
+  queryView = BufferView(*this, get(RouteArgument::query));
+  keyView = BufferView(*this, get(RouteArgument::key));
+  queryLow = tiles(plan.queryStages, plan.pairs);
+  keyLow = tiles(plan.keyStages, plan.keys);
+  // Of scores all chunks are under one ticket; of sums a ticket has one chunk.
+  int64_t slots = keysFirst ? 1 : plan.queryStages, entries = std::max<int64_t>(plan.tileQueries(), 8);
+  visibleRings.end = arrays(slots, entries, i32Type());
+  if (c.mask && c.mask.getWindow())
+    visibleRings.begin = arrays(slots, entries, i32Type());
+  if (c.mask && c.mask.getSink())
+    visibleRings.sinkEnd = arrays(slots, entries, i32Type());
+  if (c.op.getScales())
+    scaleRing = arrays(plan.keyStages, plan.keys, f32Type());
+  if (c.op.getWeights())
+    weightRing = arrays(plan.queryStages, plan.pairs, f32Type());
+  if (c.isSoftmax() && keysFirst && plan.chunks > 1)
+    referenceRing = arrays(plan.queryStages, plan.pairs, f32Type());
+  int64_t consumers = plan.consumers(keysFirst) / warpSize;
+  queryPipe = t.allocPipe(slots, producers / warpSize, consumers);
+  keyPipe = t.allocPipe(plan.keyStages, producers / warpSize, consumers);
+}
+
+void RouteRoleKernel::useQuerySlot(TileEmitter &t, Value slot) {
+  querySlot = slot;
+  auto use = [&](Value ring) { return ring ? t.slot(ring, slot) : Value(); };
+  visibleArrays.begin = use(visibleRings.begin);
+  visibleArrays.end = use(visibleRings.end);
+  visibleArrays.sinkEnd = use(visibleRings.sinkEnd);
+}
+
+void RouteRoleKernel::addRoles(llvm::function_ref<void()> consume, llvm::function_ref<void()> produce, int64_t producerRegisters,
+                               llvm::function_ref<void()> others) {
+  // Producers keep few values; the others share what registers are left, in eights.
+  constexpr int64_t most = 240, warpgroup = 128;
+  int64_t consumers = plan.consumers(keysFirst), warpgroups = consumers / warpgroup, share = 65536 / getNumThreads() / 8 * 8;
+  int64_t registers = (share * (warpgroups + 1) - producerRegisters) / warpgroups / 8 * 8;
+  setBlocksPerSM(1);
+  SmallVector<Role> roles = {{consumers, std::min(registers, most), consume}, {producers, producerRegisters, produce}};
+  if (others)
+    roles.push_back({warpgroup - producers, producerRegisters, others});
+  KernelBuilder::addRoles(roles);
+}
+
+Value RouteRoleKernel::next(Value ticket, int64_t slots) {
+  Value more = add(ticket, i32(1));
+  return select(eq(more, i32(2 * slots)), i32(0), more);
+}
+
+Value RouteRoleKernel::slotOf(Value ticket, int64_t slots) { return select(uge(ticket, i32(slots)), sub(ticket, i32(slots)), ticket); }
+
+//===----------------------------------------------------------------------===//
+// Producers
+//===----------------------------------------------------------------------===//
+
+Value RouteRoleKernel::produceKeys(Value chunk, Value ticket) {
+  TileEmitter t(*this, plan.keys);
+  Value at = toI32(add(batch, get(RouteArgument::firstBatch))), head = getKeyHead(chunk);
+  return loop(beginStep, endStep, i32(1), ticket, [&](Value number, ValueRange carried) {
+    Value ticket = carried[0], stage = slotOf(ticket, plan.keyStages), first = mul(number, i32(keys));
+    t.acquire(keyPipe, ticket);
+    if (scaleRing) {
+      Value last = sub(toI32(dim(get(RouteArgument::key), 2)), i32(1));
+      t.fill(t.slot(scaleRing, stage),
+             [&](Value entry) { return load(get(RouteArgument::scales), {batch, head, toIndex(min(add(first, entry), last))}); });
+    }
+    t.copyBox(get(RouteArgument::keyMap), {at, toI32(head), first}, t.slot(keyLow, stage), keyPipe, ticket);
+    t.publish(keyPipe, ticket);
+    return SmallVector<Value>{next(ticket, plan.keyStages)};
+  })[0];
+}
+
+/// The pairs of each group: all queries of a head, then those of the next.
+void RouteRoleKernel::copyQueryBoxes(TileEmitter &t, Value chunk, Value slot, Value ticket) {
+  Value at = toI32(add(batch, get(RouteArgument::firstBatch))), head = toI32(getPair(i32(0), chunk).head);
+  Value row = toI32(add(firstRow, get(RouteArgument::firstRow)));
+  for (int64_t group = 0; group < plan.groups; ++group)
+    t.copyBox(get(RouteArgument::queryMap), {at, head, add(row, i32(group * plan.queries))}, t.slot(queryLow, slot), queryPipe, ticket,
+              group * (plan.pairs / plan.groups));
+}
+
+SmallVector<Value> RouteRoleKernel::produceItem(Value chunk, ValueRange tickets) {
+  TileEmitter t(*this, plan.keys);
+  int64_t slots = keysFirst ? 1 : plan.queryStages;
+  Value slot = slotOf(tickets[0], slots);
+  t.acquire(queryPipe, tickets[0]);
+  useQuerySlot(t, slot);
+  fillVisible(t);
+  auto load = [&](Value chunk, Value slot) {
+    fillPairs(t, chunk, slot);
+    plan.hasQueryBoxes ? copyQueryBoxes(t, chunk, slot, tickets[0]) : loadQueries(t, chunk, slot);
+  };
+  if (keysFirst)
+    loop(i32(0), i32(plan.chunks), i32(1), [&](Value number) { load(number, number); });
+  else
+    load(chunk, slot);
+  if (!plan.hasQueryBoxes) {
+    t.commitCopies();
+    t.finishCopies(0);
+  }
+  t.publish(queryPipe, tickets[0]);
+  return {next(tickets[0], slots), produceKeys(chunk, tickets[1])};
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+Value RouteRoleKernel::consumeSums(Value chunk, Value part, Value ticket) {
+  TileEmitter t(*this, plan.pairs);
+  // Rows of up to 128 numbers of 16 bits stay in registers, which leaves shared memory to the keys.
+  bool inRegisters = plan.elementType.getIntOrFloatBitWidth() == 16 && plan.paddedDim <= 128;
+  Value queries = t.slot(queryLow, querySlot), lhs = inRegisters ? t.loadOperand(queries) : queries;
+  SmallVector<Value> initial = {rowsOf(t, -infinity), splat(t, sumColumns, 0), ticket};
+  SmallVector<Value> state = loop(beginStep, endStep, i32(1), initial, [&](Value number, ValueRange carried) {
+    Value ticket = carried[2];
+    Step step{toIndex(mul(number, i32(keys))), slotOf(ticket, plan.keyStages)};
+    t.await(keyPipe, ticket);
+    Value products = t.mma(plan.family, lhs, t.slot(keyLow, step.stage), /*transposed=*/true, splat(t, getColumns(), 0));
+    if (!scaleRing)
+      t.release(keyPipe, ticket);
+    auto [scores, factor] = getScores(t, products, chunk, step);
+    if (scaleRing)
+      t.release(keyPipe, ticket);
+    SmallVector<Value> joined = addToSums(t, hide(t, scores, step), factor, carried.take_front(2));
+    joined.push_back(next(ticket, plan.keyStages));
+    return joined;
+  });
+  storeSums(t, ArrayRef(state).take_front(2), chunk, part);
+  return state[2];
+}
+
+void RouteRoleKernel::buildSums(int64_t maxBlocks) {
+  Emitter e(c.host.builder, loc);
+  Value query = c.getHost(RouteArgument::query), parts = e.dim(c.getHost(RouteArgument::partSums), 3);
+  Value tiles = countRowTiles(e, c, plan, e.dim(query, 2));
+  Value total = addItems(e.mul(e.mul(e.mul(e.dim(query, 0), e.index(c.cells * plan.chunks)), tiles), parts), maxBlocks);
+  allocate();
+  auto forEach = [&](llvm::function_ref<SmallVector<Value>(Value chunk, Value part, ValueRange tickets)> body) {
+    forEachItem(total, {i32(0), i32(0)}, [&](Value number, ValueRange tickets) {
+      auto [chunk, part] = decodeSums(number);
+      return body(chunk, part, tickets);
+    });
+  };
+  addRoles(
+      [&] {
+        forEach([&](Value chunk, Value part, ValueRange tickets) -> SmallVector<Value> {
+          TileEmitter t(*this, plan.pairs);
+          useQuerySlot(t, slotOf(tickets[0], plan.queryStages));
+          t.await(queryPipe, tickets[0]);
+          Value ticket = consumeSums(chunk, part, tickets[1]);
+          t.release(queryPipe, tickets[0]);
+          return {next(tickets[0], plan.queryStages), ticket};
+        });
+      },
+      [&] { forEach([&](Value chunk, Value, ValueRange tickets) { return produceItem(chunk, tickets); }); });
+  finish();
+}
+
+//===----------------------------------------------------------------------===//
+// Scores
+//===----------------------------------------------------------------------===//
+
+/// Those of one chunk stay in registers.
+void RouteRoleKernel::takeReferences(TileEmitter &t) {
+  references = Value();
+  if (!c.isSoftmax() || plan.chunks > 1)
+    return;
+  references = ofPairs(t, f32Type(), [&](Value number) -> Value {
+    Pair p = getPair(number, i32(0));
+    return arith::NegFOp::create(builder, loc, load(get(RouteArgument::references), {batch, p.head, p.m}));
+  });
+}
+
+std::pair<Value, Value> RouteRoleKernel::consumeScores(TileEmitter &t, Value ticket,
+                                                       llvm::function_ref<void(Value scores, Value firstColumn)> store, Value maxima) {
+  VisibleBlocks visible = loadVisible(t);
+  SmallVector<Value> initial = {ticket};
+  if (maxima)
+    initial.push_back(maxima);
+  SmallVector<Value> last = loop(beginStep, endStep, i32(1), initial, [&](Value number, ValueRange carried) {
+    Value ticket = carried[0], stage = slotOf(ticket, plan.keyStages);
+    Step step{toIndex(mul(number, i32(keys))), stage};
+    t.await(keyPipe, ticket);
+    Value scores;
+    bool readsOn = scaleRing || plan.chunks > 1; // after the first product
+    if (plan.chunks == 1) {
+      Value products = multiply(t, i32(0), stage);
+      if (!readsOn)
+        t.release(keyPipe, ticket);
+      scores = joinProducts(t, products, i32(0), step, Value());
+    } else {
+      scores = loop(i32(0), i32(plan.chunks), i32(1), splat(t, foldedColumns(), c.isMax() ? -infinity : 0),
+                    [&](Value chunk, ValueRange before) -> SmallVector<Value> { return {joinHeads(t, chunk, chunk, step, before[0])}; })[0];
+    }
+    if (readsOn)
+      t.release(keyPipe, ticket);
+    scores = hideScores(t, scores, step, visible);
+    store(scores, step.firstColumn);
+    SmallVector<Value> result = {next(ticket, plan.keyStages)};
+    if (maxima)
+      result.push_back(arith::MaxNumFOp::create(builder, loc, carried[1], scores));
+    return result;
+  });
+  return {last[0], maxima ? last[1] : Value()};
+}
+
+void RouteRoleKernel::buildScores(int64_t maxBlocks) {
+  Emitter e(c.host.builder, loc);
+  Value query = c.getHost(RouteArgument::query), steps = e.ceilDiv(c.getColumns(e), e.index(plan.keys));
+  Value tiles = e.mul(e.mul(e.dim(query, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(query, 2)));
+  Value total = addItems(e.mul(tiles, e.ceilDiv(steps, c.getHost(RouteArgument::steps))), maxBlocks);
+  allocate();
+  /// Steps of the item that nobody sees are before and behind `beginStep` .. `endStep`-1.
+  auto decode = [&](Value number) {
+    auto [begin, end] = decodeScores(number);
+    Value first = toI32(begin), last = toI32(end);
+    beginStep = min(max(beginStep, first), last);
+    endStep = max(min(endStep, last), beginStep);
+    return std::pair(first, last);
+  };
+  auto consume = [&](Value number, ValueRange tickets) -> SmallVector<Value> {
+    TileEmitter t(*this, plan.keys, plan.groups);
+    auto [first, last] = decode(number);
+    takeReferences(t);
+    t.await(queryPipe, tickets[0]);
+    useQuerySlot(t, i32(0));
+    auto hide = [&](Value begin, Value end) {
+      loop(begin, end, i32(1), [&](Value number) { storeScores(t, splat(t, foldedColumns(), -infinity), toIndex(mul(number, i32(keys)))); });
+    };
+    hide(first, beginStep);
+    Value ticket = consumeScores(t, tickets[1], [&](Value scores, Value firstColumn) { storeScores(t, scores, firstColumn); }).first;
+    t.release(queryPipe, tickets[0]);
+    hide(endStep, last);
+    return {next(tickets[0], 1), ticket};
+  };
+  auto produce = [&](Value number, ValueRange tickets) {
+    decode(number);
+    return produceItem(i32(0), tickets);
+  };
+  addRoles([&] { forEachItem(total, {i32(0), i32(0)}, consume); }, [&] { forEachItem(total, {i32(0), i32(0)}, produce); });
+  finish();
+}
+
+//===----------------------------------------------------------------------===//
+// The op
+//===----------------------------------------------------------------------===//
+
+/// A tensor map: boxes of `rows` rows in all, of these sizes, and the columns of a panel.
+static Value createMap(RouteContext &c, Value source, int64_t heads, int64_t rows) {
+  HostFunction &host = c.host;
+  OpBuilder::InsertionGuard guard = host.beforeLoop();
+  Emitter e(host.builder, c.op.getLoc());
+  Type type = cast<MemRefType>(source.getType()).getElementType();
+  int64_t columns = 128 / (type.getIntOrFloatBitWidth() / 8);
+  auto space = gpu::AddressSpaceAttr::get(host.builder.getContext(), gpu::AddressSpace::Workgroup);
+  auto box = MemRefType::get({heads * rows, columns}, type, MemRefLayoutAttrInterface(), space);
+  auto map = nvgpu::TensorMapDescriptorType::get(host.builder.getContext(), box, nvgpu::TensorMapSwizzleKind::SWIZZLE_128B,
+                                                 nvgpu::TensorMapL2PromoKind::L2PROMO_256B, nvgpu::TensorMapOOBKind::OOB_ZERO,
+                                                 nvgpu::TensorMapInterleaveKind::INTERLEAVE_NONE);
+  Value unranked = memref::CastOp::create(host.builder, e.loc, UnrankedMemRefType::get(type, {}), source);
+  return nvgpu::TmaCreateDescriptorOp::create(host.builder, e.loc, map, unranked,
+                                              ValueRange{e.index(1), e.index(heads), e.index(rows), e.index(columns)});
+}
+
+void ssa::setMaps(RouteContext &c, const RoutePlan &plan) {
+  c.setArgument(RouteArgument::keyMap, createMap(c, c.host.getBuffer(c.op.getKey()), 1, plan.keys));
+  if (plan.hasQueryBoxes)
+    c.setArgument(RouteArgument::queryMap, createMap(c, c.host.getBuffer(c.op.getQuery()), plan.heads, plan.queries));
+}
+
+/// Decides element type and widths of copies; false if roles do not take the op.
+static bool setRoleTypes(RoutePlan &plan, const RouteContext &c, TargetAttr target) {
+  Type query = c.op.getQuery().getType().getElementType(), key = c.op.getKey().getType().getElementType();
+  bool isNarrow = isa<Float8E4M3FNType>(query);
+  if (!target.hasWGMMA() || !target.hasTMA() || !target.hasSetMaxRegister() || c.op.getWithin() || c.op.getBound() || query != key ||
+      !(isNarrow || query.isF16() || query.isBF16()))
+    return false;
+  constexpr int64_t accelerated = 16, leastCopy = 4; // bytes: what the accelerator needs addresses aligned to, what `cp.async` moves
+  int64_t bytes = isNarrow ? 1 : 2, columns = 32 / bytes;
+  plan.elementType = query;
+  plan.paddedDim = ssa::ceilDiv(c.dim, columns) * columns;
+  plan.keyWidth = c.host.getVectorWidth(c.op, c.dim, {{"key", c.host.getBuffer(c.op.getKey())}});
+  plan.queryWidth = c.host.getVectorWidth(c.op, c.dim, {{"query", c.host.getBuffer(c.op.getQuery())}});
+  return plan.keyWidth * bytes == accelerated && plan.queryWidth * bytes >= leastCopy;
+}
+
+std::optional<RouteRolePlans> RouteRolePlans::get(const RouteContext &c, TargetAttr target, int64_t otherBytes) {
+  RouteRolePlans plans{RoutePlan(c, target), RoutePlan(c, target)};
+  if (!setRoleTypes(plans.sums, c, target) || !setRoleTypes(plans.scores, c, target) || (c.isSoftmax() && !plans.sums.setSumsWithRoles(c)) ||
+      !plans.scores.setScoresWithRoles(c, otherBytes))
+    return std::nullopt;
+  // The accelerator fills a group's rows as a whole.
+  constexpr int64_t maxBox = 256;
+  for (RoutePlan *plan : {&plans.sums, &plans.scores})
+    plan->hasQueryBoxes = plan->queryWidth == plan->keyWidth && plan->heads * plan->queries == plan->pairs / plan->groups &&
+                          plan->heads <= maxBox && plan->queries <= maxBox;
+  return plans;
+}
+
+void ssa::addRoleArguments(RouteContext &c) {
+  Emitter e(c.host.builder, c.op.getLoc());
+  if (!c.has(RouteArgument::firstBatch))
+    c.addArgument(RouteArgument::firstBatch, c.part.getFirstBatch(e));
+  c.addArgument(RouteArgument::firstRow, c.part.getFirstRow(e));
+}
+
+void ssa::buildReferences(RouteContext &c, const RouteRolePlans &plans, TargetAttr target) {
+  addPartArguments(c);
+  setMaps(c, plans.sums);
+  RouteRoleKernel(c, plans.sums, "ssa_route_softmax", /*keysFirst=*/false).buildSums(target.numSMs());
+  joinRouteParts(c);
+}
+
+bool ssa::buildRouteRoles(RouteContext &c, TargetAttr target) {
+  std::optional<RouteRolePlans> plans = RouteRolePlans::get(c, target);
+  if (!plans)
+    return false;
+  addRoleArguments(c);
+  if (c.isSoftmax())
+    buildReferences(c, *plans, target);
+  constexpr int64_t itemsPerBlock = 2;
+  setMaps(c, plans->scores);
+  c.addArgument(RouteArgument::steps, getStepsPerItem(c, plans->scores, itemsPerBlock * target.numSMs()));
+  RouteRoleKernel(c, plans->scores, "ssa_route", /*keysFirst=*/true).buildScores(target.numSMs());
+  return true;
+}

@@ -1,0 +1,69 @@
+//===- RouteRoles.h - route with roles of warps -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Kernels for chips with `wgmma` whose blocks stay for many items: some warps, the producers, copy queries and keys, steps ahead of those
+// that multiply, the consumers. Keys are neighbours in memory, so boxes of a tensor map.
+//
+//   sums     Three warpgroups have 64 of the pairs each, and all keys of a step.
+//   scores   Each warpgroup is a group with queries of its own, for which all keys pass by.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_LIB_CONVERSION_SSATOSSAGPU_ROUTEROLES_H
+#define SSA_LIB_CONVERSION_SSATOSSAGPU_ROUTEROLES_H
+
+#include "RouteTiles.h"
+
+namespace mlir::ssa {
+
+class RouteRoleKernel : public RouteTileKernel {
+public:
+  RouteRoleKernel(RouteContext &c, const RoutePlan &plan, StringRef name, bool keysFirst, int64_t producers = 128)
+      : RouteTileKernel(c, plan, name, keysFirst, plan.consumers(keysFirst) + 128), producers(producers) {}
+
+  void buildSums(int64_t maxBlocks);
+  void buildScores(int64_t maxBlocks);
+
+protected:
+  void allocate();
+  void useQuerySlot(TileEmitter &t, Value slot);
+  /// `others` is the program of the threads of the last warpgroup that are not producers.
+  void addRoles(llvm::function_ref<void()> consume, llvm::function_ref<void()> produce, int64_t producerRegisters = 56,
+                llvm::function_ref<void()> others = nullptr);
+  /// Copies what an item has of queries, then its keys, steps `beginStep` .. `endStep`-1; tickets of queries and keys, and the next ones.
+  SmallVector<Value> produceItem(Value chunk, ValueRange tickets);
+  Value produceKeys(Value chunk, Value ticket);
+  void copyQueryBoxes(TileEmitter &t, Value chunk, Value slot, Value ticket);
+
+  Value consumeSums(Value chunk, Value part, Value ticket);
+  void takeReferences(TileEmitter &t);
+  /// Scores of all steps of an item. The next ticket of keys and, joined with `maxima` if that is given, the greatest score of every row and
+  /// column of the steps' tiles.
+  std::pair<Value, Value> consumeScores(TileEmitter &t, Value ticket, llvm::function_ref<void(Value scores, Value firstColumn)> store,
+                                        Value maxima = Value());
+
+  Value next(Value ticket, int64_t slots);
+  Value slotOf(Value ticket, int64_t slots);
+
+  int64_t producers; // threads
+  Value queryPipe, keyPipe;
+  VisibleBlocks visibleRings;
+};
+
+/// The sizes of kernels for an op, if these take it: the first is needed for a softmax only.
+struct RouteRolePlans {
+  static std::optional<RouteRolePlans> get(const RouteContext &c, TargetAttr target, int64_t otherBytes = 0);
+  RoutePlan sums, scores;
+};
+
+/// What kernels with roles have as arguments besides those that all have.
+void addRoleArguments(RouteContext &c);
+/// Sets the tensor maps of the kernel of a plan: of keys boxes of a step, of queries of the pairs of a group; with the columns of a panel.
+void setMaps(RouteContext &c, const RoutePlan &plan);
+/// Makes the kernels that leave the references of a softmax in memory.
+void buildReferences(RouteContext &c, const RouteRolePlans &plans, TargetAttr target);
+
+} // namespace mlir::ssa
+
+#endif // SSA_LIB_CONVERSION_SSATOSSAGPU_ROUTEROLES_H

@@ -1,0 +1,204 @@
+//===- RouteSelect.cpp - Scores and selections in one kernel --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// As the kernel for scores with roles (RouteRoles), but a block scores a tile of rows to the end, in memory of its own that stays in the
+// second-level cache, and some warps, the selectors, select from these rows while the next tile is scored. Of every row and of all
+// columns that are equal modulo 64 the consumers leave the greatest score: so selectors know a bound before they read the row.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RouteRoles.h"
+#include "WarpTopK.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+using namespace mlir;
+using namespace mlir::ssa;
+
+namespace {
+
+class RouteSelectKernel : public RouteRoleKernel {
+public:
+  RouteSelectKernel(RouteContext &c, const RoutePlan &plan, TopKOp topk)
+      : RouteRoleKernel(c, plan, "ssa_route_topk", /*keysFirst=*/true, numProducers), topk(topk) {}
+
+  void build(int64_t maxBlocks);
+
+  static constexpr int64_t numProducers = 32, numSelectors = 96, sets = 2;
+  /// Groups of columns of which the greatest score is known: the rows of a step's tile.
+  static constexpr int64_t groups = 64;
+
+private:
+  void decode(Value item);
+  SmallVector<Value> consume(Value item, ValueRange tickets);
+  SmallVector<Value> select(Value item, Value ticket, WarpSelector &selector);
+  /// Row `query` (index) of the set of a ticket, in this block's memory.
+  SmallVector<Value> placeOf(Value ticket, Value query);
+  using Emitter::select;
+
+  TopKOp topk;
+  Value rowsPipe;
+};
+
+} // namespace
+
+void RouteSelectKernel::decode(Value item) {
+  decodeRows(item);
+  std::tie(beginStep, endStep) = getSteps(index(0), ceilDiv(c.getColumns(*this), index(keys)));
+  beginStep = min(beginStep, endStep);
+}
+
+SmallVector<Value> RouteSelectKernel::placeOf(Value ticket, Value query) {
+  Value block = gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x);
+  return {block, add(mul(toIndex(slotOf(ticket, sets)), index(plan.tileQueries())), query)};
+}
+
+SmallVector<Value> RouteSelectKernel::consume(Value item, ValueRange tickets) {
+  TileEmitter t(*this, plan.keys, plan.groups);
+  decode(item);
+  auto storeTo = [&](RouteArgument a, Value scores, Value firstColumn) {
+    BufferView view(*this, get(a));
+    Value begin = add(view.getBegin(*this, placeOf(tickets[2], index(0))), firstColumn);
+    t.storeColumns(scores, view.buffer, i32(keys), [&](Value query) -> RowPlace { return {view.advance(*this, begin, 1, toIndex(query)), bit(true)}; });
+  };
+  auto store = [&](Value scores, Value firstColumn) { storeTo(RouteArgument::scratch, scores, firstColumn); };
+  Value none = splat(t, foldedColumns(), -infinity);
+  takeReferences(t);
+  t.acquire(rowsPipe, tickets[2]);
+  loop(i32(0), beginStep, i32(1), [&](Value number) { store(none, toIndex(mul(number, i32(keys)))); });
+  t.await(queryPipe, tickets[0]);
+  useQuerySlot(t, i32(0));
+  auto [ticket, maxima] = consumeScores(t, tickets[1], store, none);
+  t.release(queryPipe, tickets[0]);
+  storeTo(RouteArgument::maxima, maxima, index(0));
+  t.publish(rowsPipe, tickets[2]);
+  return {next(tickets[0], 1), ticket, next(tickets[2], sets)};
+}
+
+/// Selects from the rows of an item, a warp from one at a time.
+SmallVector<Value> RouteSelectKernel::select(Value item, Value ticket, WarpSelector &selector) {
+  TileEmitter t(*this, plan.keys);
+  decode(item);
+  t.await(rowsPipe, ticket);
+  Value first = sub(warp(), i32((getNumThreads() - numSelectors) / warpSize));
+  Value scored = min(toI32(c.getColumns(*this)), mul(endStep, i32(keys)));
+  loop(first, add(lastQuery, i32(1)), i32(numSelectors / warpSize), [&](Value query) {
+    SmallVector<Value> place = placeOf(ticket, toIndex(query)), maxima;
+    selector.row.locate(batch, cell, add(firstRow, toIndex(query)));
+    selector.row.useScores(get(RouteArgument::scratch), place, scored);
+    for (int64_t group = 0; group < groups; group += warpSize)
+      maxima.push_back(load(get(RouteArgument::maxima), {place[0], place[1], toIndex(add(lane(), i32(group)))}));
+    selector.selectRow(maxima);
+  });
+  t.release(rowsPipe, ticket);
+  return {next(ticket, sets)};
+}
+
+void RouteSelectKernel::build(int64_t maxBlocks) {
+  Emitter e(c.host.builder, loc);
+  Value query = c.getHost(RouteArgument::query);
+  Value tiles = e.mul(e.mul(e.dim(query, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(query, 2)));
+  Value total = addItems(tiles, maxBlocks);
+  TopKOperands in;
+  in.selection = get(RouteArgument::selection);
+  in.tokens = get(RouteArgument::topkTokens);
+  in.queries = get(RouteArgument::topkQueries);
+  WarpSelector selector(*this, topk, in, /*keepsRow=*/false);
+  Value lists = addShared(i32Type(), selector.getListWords() * (numSelectors / warpSize));
+  allocate();
+  TileEmitter t(*this, plan.keys);
+  rowsPipe = t.allocPipe(sets, plan.consumers(keysFirst) / warpSize, numSelectors / warpSize);
+  constexpr int64_t registers = 80; // of selectors, and of producers beside them
+  Value zero = i32(0);
+  addRoles([&] { forEachItem(total, {zero, zero, zero}, [&](Value item, ValueRange tickets) { return consume(item, tickets); }); },
+           [&] {
+             forEachItem(total, {zero, zero}, [&](Value item, ValueRange tickets) {
+               decode(item);
+               return produceItem(zero, tickets);
+             });
+           },
+           registers,
+           [&] {
+             Value number = sub(warp(), i32((getNumThreads() - numSelectors) / warpSize));
+             selector.useMemory(lists, index(0), mul(toIndex(number), index(selector.getListWords())));
+             forEachItem(total, {zero}, [&](Value item, ValueRange tickets) { return select(item, tickets[0], selector); });
+           });
+  finish();
+}
+
+//===----------------------------------------------------------------------===//
+// On the host
+//===----------------------------------------------------------------------===//
+
+/// Shared memory of the lists of a kernel's selectors.
+static int64_t getListBytes(TopKOp topk) {
+  constexpr int64_t wordBytes = 4, alignment = 1024; // of the tiles behind it
+  int64_t slots = std::max<int64_t>(128, 4 * topk.getType().getWidth()) + warpSize;
+  return llvm::alignTo(2 * slots * RouteSelectKernel::numSelectors / warpSize * wordBytes, alignment);
+}
+
+std::optional<RouteSelect> RouteSelect::get(HostFunction &host, RouteOp route, TopKOp topk) {
+  TargetAttr target = TargetAttr::of(route);
+  RouteContext context(host, route);
+  std::optional<RouteRolePlans> plans;
+  if (target && !topk.getTopP() && !topk.getWithin() && topk.getType().getWidth() <= WarpSelector::maxWidthFromMaxima)
+    plans = RouteRolePlans::get(context, target, getListBytes(topk));
+  if (!plans)
+    return std::nullopt;
+  RouteSelect result(host, route, topk);
+  result.tileQueries = plans->scores.tileQueries();
+  result.blocks = target.numSMs();
+  return result;
+}
+
+/// Where there are fewer tiles of rows than multiprocessors, rows are better split up.
+Value RouteSelect::isUsed(int64_t maxColumns) const {
+  Emitter e(host->builder, topk.getLoc());
+  Value query = host->getBuffer(route.getQuery()), columns = e.dim(host->getBuffer(route.getKey()), 2);
+  Value tiles = e.mul(e.mul(e.dim(query, 0), e.index(route.getType().getDimSize(1))), e.ceilDiv(e.dim(query, 2), e.index(tileQueries)));
+  return e.both(e.le(columns, e.index(maxColumns)), e.both(e.lt(e.index(0), columns), e.le(e.index(blocks), tiles)));
+}
+
+/// Of a softmax: a reference, and maximum and sum of each part.
+Value RouteSelect::getBytesPerRow() const {
+  Emitter e(host->builder, topk.getLoc());
+  if (route.getNormalize() != Normalization::softmax)
+    return e.index(0);
+  Value parts = e.ceilDiv(e.dim(host->getBuffer(route.getKey()), 2), e.index(columnsPerPart));
+  return e.mul(e.index(route.getQuery().getType().getDimSize(1) * 4), e.add(e.mul(parts, e.index(2)), e.index(1)));
+}
+
+void RouteSelect::allocate(Value isUsed, Value batches, Value rows) {
+  Emitter e(host->builder, topk.getLoc());
+  maxBatches = e.select(isUsed, batches, e.index(0));
+  maxRows = rows;
+  Value columns = e.dim(host->getBuffer(route.getKey()), 2), groups = e.index(RouteSelectKernel::groups);
+  Value count = e.select(isUsed, e.index(blocks), e.index(0)), setRows = e.index(RouteSelectKernel::sets * tileQueries);
+  auto allocate = [&](Value columns) { return host->allocateWorkspace(topk.getLoc(), {count, setRows, columns}, host->builder.getF32Type()); };
+  scratch = allocate(e.mul(e.ceilDiv(columns, groups), groups));
+  maxima = allocate(groups);
+}
+
+LogicalResult RouteSelect::build(const RowPart &part, Value selection) const {
+  TargetAttr target = TargetAttr::of(route);
+  Emitter e(host->builder, topk.getLoc());
+  RouteContext context(*host, route);
+  context.maxBatches = maxBatches;
+  context.maxRows = maxRows;
+  if (failed(context.prepare({}, part)))
+    return failure();
+  std::optional<RouteRolePlans> plans = RouteRolePlans::get(context, target, getListBytes(topk));
+  addRoleArguments(context);
+  if (context.isSoftmax())
+    buildReferences(context, *plans, target);
+  setMaps(context, plans->scores);
+  Value queries = e.dim(host->getBuffer(topk.getQueries() ? topk.getQueries() : route.getQuery()), 2);
+  context.addArgument(RouteArgument::selection, selection);
+  context.addArgument(RouteArgument::topkTokens, e.dim(host->getBuffer(topk.getTokens()), 2));
+  context.addArgument(RouteArgument::topkQueries, part.getQueries(e, queries, topk.getType().getQueryBlock()));
+  context.addArgument(RouteArgument::scratch, scratch);
+  context.addArgument(RouteArgument::maxima, maxima);
+  RouteSelectKernel(context, plans->scores, topk).build(target.numSMs());
+  return success();
+}

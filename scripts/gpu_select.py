@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Patterns of routing and selecting in one kernel, and of long rows and wide lists in chunks: see gpu_patterns.py."""
+
+import numpy as np
+
+from gpu_patterns import examples, keys, op, per_query, queries
+
+# With more tiles of queries than a GPU has multiprocessors: few queries of many sequences, and many of few.
+MANY = ((133, 3, 300), (133, 1, 20))
+LONG = ((3, 640, 700),)
+
+
+def whole(heads, dim, elem="bf16"):
+    """Numbers of which products are exact, with many ties."""
+    return lambda rng, b, m, n: rng.integers(-1, 2, (b, heads, m, dim)).astype(np.float32)
+
+
+def select_form(name, hq, hk, d, width, route, topk, blocks=(16, 16), elem="bf16", region="", extra=(), exact=False, sizes=MANY + LONG):
+    """A row for route and topk; `extra` has further clauses of route: keyword, argument, type, maker."""
+    size, stride = blocks
+    count = lambda n: -(-n // size) if size == stride else max((n - size) // stride + 1, 0)
+    made = whole if exact else queries
+    q, k, t = f"tensor<?x{hq}x?x{d}x{elem}>", f"tensor<?x{hk}x?x{d}x{elem}>", f"tensor<?x{hk}x?x8xbf16>"
+    s, a, l = f"tensor<?x{hk}x?x?xf32>", f"!ssa.selection<?x{hk}x?x{width}, key_block = {stride}, sorted>", f"tensor<?x{hk}x?x{width}xi32>"
+    clauses = "".join(f" {keyword} %{n}" for keyword, n, _, _ in extra)
+    types = ", ".join([q, k, t] + [kind for _, _, kind, _ in extra])
+    summaries = whole(hk, d) if exact else keys(hk, d, elem)
+    arguments = {
+        "q": lambda rng, b, m, n: made(hq, d, elem)(rng, b, m, n),
+        "k": lambda rng, b, m, n: summaries(rng, b, count(n), count(n)),
+        "t": keys(hk, 8),
+    } | {n: maker for _, n, _, maker in extra}
+    op(
+        name,
+        f"  %s = ssa.route %q, %k of %t{clauses} {{blocks = #ssa.blocks<{size}, stride = {stride}>, {route}}}{region} : {types} -> {s}\n"
+        f"  %a = ssa.topk %s of %t {{{topk}}} : {s}, {t} -> {a}\n"
+        f"  %l = ssa.to_indices %a : {a} -> {l}\nreturn %l : {l}",
+        "list",
+        "",
+        " ".join(f"{n}:{kind}" for n, kind in zip(arguments, [q, k, t] + [kind for _, _, kind, _ in extra])),
+        outliers=0 if exact else 0.01,
+        sizes=sizes,
+        **arguments,
+    )
+
+
+RELU = """ score (%x, %wh, %b, %h, %p, %j) {
+    %zero = arith.constant 0.0 : f32
+    %r = arith.maximumf %x, %zero : f32
+    %z = arith.mulf %r, %wh : f32
+    ssa.yield %z : f32
+  }"""
+
+
+def add_selects():
+    causal, softmax = "mask = #ssa.mask<causal>", "normalize = softmax, reduce = sum"
+    forced = f"{causal}, init_blocks = 1, local_blocks = 2"
+    select_form("select 16 of a softmax over 16 heads", 32, 2, 64, 16, f"{causal}, {softmax}", forced)
+    select_form("select 5 of a softmax over 3 heads, threshold", 12, 4, 72, 5, f"{causal}, {softmax}", f"{causal}, threshold = 0.3", elem="f16")
+    select_form("select 64 of a softmax over 20 heads", 20, 1, 128, 64, f"{causal}, {softmax}", forced, blocks=(4, 4))
+    select_form("select 3 of one head", 4, 4, 128, 3, f"{causal}, scale = 0.5, reduce = sum", f"{causal}, local_blocks = 1", exact=True)
+    select_form("select 7 of a maximum, window and sink", 8, 2, 40, 7, "mask = #ssa.mask<causal, window = 100, sink = 20>, scale = 0.5, reduce = max",
+                "mask = #ssa.mask<causal, window = 60, sink = 20>", exact=True)
+    select_form("select 40 where all see all, ties", 16, 1, 16, 40, "scale = 0.5, reduce = sum", "local_blocks = 3", exact=True)
+    weights = ("weights", "w", "tensor<?x64x?xf32>", per_query(64))
+    narrow = (weights, ("scales", "sc", "tensor<?x1x?xf32>", lambda rng, b, m, n: examples.scales()(rng, b, m, n)))
+    select_form("select 16 tokens, f8", 64, 1, 128, 16, f"scale = 1.0, {causal}, reduce = sum", causal, (1, 1), "f8E4M3FN", RELU, narrow)
+    # In chunks: wide lists of long rows.
+    select_form("select 2048 tokens, f8", 64, 1, 128, 2048, f"scale = 1.0, {causal}, reduce = sum", causal, (1, 1), "f8E4M3FN", RELU, narrow,
+                sizes=((1, 20, 20000), (2, 3, 5000)))
+
+
+add_selects()
