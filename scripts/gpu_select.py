@@ -24,7 +24,7 @@ def select_form(name, hq, hk, d, width, route, topk, blocks=(16, 16), elem="bf16
     s, a, l = f"tensor<?x{hk}x?x?xf32>", f"!ssa.selection<?x{hk}x?x{width}, key_block = {stride}, sorted>", f"tensor<?x{hk}x?x{width}xi32>"
     clauses = "".join(f" {keyword} %{n}" for keyword, n, _, _ in extra)
     types = ", ".join([q, k, t] + [kind for _, _, kind, _ in extra])
-    summaries = whole(hk, d) if exact else keys(hk, d, elem)
+    summaries = whole(hk, d, elem) if exact else keys(hk, d, elem)
     arguments = {
         "q": lambda rng, b, m, n: made(hq, d, elem)(rng, b, m, n),
         "k": lambda rng, b, m, n: summaries(rng, b, count(n), count(n)),
@@ -66,8 +66,14 @@ def add_selects():
     narrow = (weights, ("scales", "sc", "tensor<?x1x?xf32>", lambda rng, b, m, n: examples.scales()(rng, b, m, n)))
     select_form("select 16 tokens, f8", 64, 1, 128, 16, f"scale = 1.0, {causal}, reduce = sum", causal, (1, 1), "f8E4M3FN", RELU, narrow)
     # In chunks: wide lists of long rows.
-    select_form("select 2048 tokens, f8", 64, 1, 128, 2048, f"scale = 1.0, {causal}, reduce = sum", causal, (1, 1), "f8E4M3FN", RELU, narrow,
-                sizes=((1, 20, 20000), (2, 3, 5000)))
+    few = lambda *values: lambda size: lambda rng, b, m, n: rng.choice(np.float32(values), size(b, m, n))
+    exact = (("weights", "w", "tensor<?x64x?xf32>", few(-1, 0, 1, 2)(lambda b, m, n: (b, 64, m))),
+             ("scales", "sc", "tensor<?x1x?xf32>", few(0.5, 1, 2)(lambda b, m, n: (b, 1, n))))
+    select_form("select 2048 tokens, f8", 64, 1, 128, 2048, f"scale = 1.0, {causal}, reduce = sum", causal, (1, 1), "f8E4M3FN", RELU, exact,
+                exact=True, sizes=((1, 20, 20000), (2, 3, 5000)))
+    signs = (exact[0], ("scales", "sc", "tensor<?x1x?xf32>", few(-1, 0, 1, 2)(lambda b, m, n: (b, 1, n))))
+    select_form("select 16 tokens, scales of any sign", 64, 1, 128, 16, f"scale = 1.0, {causal}, reduce = sum", causal, (1, 1), "f8E4M3FN",
+                RELU, signs, exact=True)
 
 
 add_selects()

@@ -314,14 +314,15 @@ bool Parser::entry() {
   return true;
 }
 
-/// Gives addresses to shared variables of the module that the body names; those without a size follow all others.
+/// Gives addresses to shared variables of the module that the body names; those without a size follow all others. A variable of its own hides
+/// one of the module.
 void Parser::placeShared(Kernel &kernel, size_t bodyBegin, size_t bodyEnd) {
   std::set<std::string> used;
   for (size_t i = bodyBegin; i < bodyEnd; ++i)
     if (tokens[i].kind == Token::Name && tokens[i].text[0] != '%')
       used.insert(std::string(tokens[i].text));
   for (auto [name, variable] : sharedVariables)
-    if (used.count(name)) {
+    if (used.count(name) && !kernel.sharedVariables.count(name)) {
       variable.offset = sharedBase + alignTo(kernel.sharedBytes, variable.alignment);
       kernel.sharedBytes = variable.offset + variable.bytes - sharedBase;
       kernel.sharedVariables[name] = variable;

@@ -10,9 +10,9 @@
 !s = tensor<?x2x?x?xf32>
 !sel = !ssa.selection<?x2x?x4, key_block = 64, sorted>
 
-// Eight heads of 16 queries fill 128 rows of a warpgroup: 48 queries, in two sets, on 132 multiprocessors.
+// Eight heads of 16 queries fill 128 rows of a warpgroup: 32 queries of two, in two sets, on 132 multiprocessors.
 // CHECK-LABEL: @one_kernel
-// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<columns = 5248>
+// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<columns = 7936>
 func.func @one_kernel(%q: !q, %kc: !k, %k: !k) -> !sel {
   %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<64>, normalize = softmax, reduce = sum} : !q, !k, !k -> !s
   %a = ssa.topk %s of %k : !s, !k -> !sel

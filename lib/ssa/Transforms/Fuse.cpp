@@ -88,8 +88,8 @@ std::string ScoreAndSelect::getReason() const {
 }
 
 int64_t ScoreAndSelect::getColumns(int64_t bytes) const {
-  // Three warpgroups have 128 pairs of a query and a head each, with eight queries at least; there are two sets of their rows.
-  constexpr int64_t warpgroups = 3, pairs = 128, eight = 8, sets = 2, entryBytes = 4, step = 64;
+  // Two warpgroups have 128 pairs of a query and a head each, with eight queries at least; there are two sets of their rows.
+  constexpr int64_t warpgroups = 2, pairs = 128, eight = 8, sets = 2, entryBytes = 4, step = 64;
   int64_t tiles = ssa::ceilDiv(group, pairs / eight), queries = pairs / ssa::ceilDiv(group, tiles) / eight * eight;
   return bytes / (target.numSMs() * sets * warpgroups * queries * entryBytes) / step * step;
 }

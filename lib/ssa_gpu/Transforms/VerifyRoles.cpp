@@ -233,7 +233,12 @@ static SmallVector<const Ticket *> getTicketsOf(Value memory, ArrayRef<Ticket> h
   for (; !memory.getDefiningOp<AllocOp>(); memory = memory.getDefiningOp()->getOperand(0))
     if (auto slot = memory.getDefiningOp<SlotOp>(); slot && slots != 1)
       addTickets(slot.getIndex(), held, found);
-  llvm::erase_if(found, [&](const Ticket *ticket) { return cast<PipeType>(ticket->pipe.getType()).getSlots() != slots; });
+  auto slotsOf = [](const Ticket &ticket) { return cast<PipeType>(ticket.pipe.getType()).getSlots(); };
+  llvm::erase_if(found, [&](const Ticket *ticket) { return slotsOf(*ticket) != slots; });
+  if (found.empty()) // a pipe of one slot hands over whole rings
+    for (const Ticket &ticket : held)
+      if (slotsOf(ticket) == 1)
+        found.push_back(&ticket);
   return found;
 }
 

@@ -170,7 +170,7 @@ func.func @numbers(%q: !q, %kc: !q, %k: !q, %empty: !s) -> tensor<?x4x?x16xi32> 
 // Consumers score into memory of the block, selectors select from what they have written; producers and selectors are one warpgroup. Rows that
 // are too long, and too few of them, go the long way: one of the two loops has no rounds.
 // CHECK: gpu.func @ssa_route_topk(
-// CHECK: ssa_gpu.roles threads [384, 32, 96] registers [144, 80, 80] {
+// CHECK: ssa_gpu.roles threads [256, 32, 224] registers [184, 72, 72] {
 // CHECK: ssa_gpu.acquire %[[ROWS:.*]][
 // CHECK: ssa_gpu.mma wgmma
 // CHECK: arith.maxnumf
@@ -181,7 +181,7 @@ func.func @numbers(%q: !q, %kc: !q, %k: !q, %empty: !s) -> tensor<?x4x?x16xi32> 
 // CHECK: ssa_gpu.await %[[ROWS]][
 // CHECK: ssa_gpu.release %[[ROWS]][
 // CHECK-LABEL: func.func @one_kernel
-// CHECK: memref.alloc(%{{.*}}) : memref<?x48x?xf32>
+// CHECK: memref.alloc(%{{.*}}) : memref<?x32x?xf32>
 // CHECK: scf.for
 // CHECK: gpu.launch_func {{.*}}ssa_route_softmax
 // CHECK: gpu.launch_func {{.*}}ssa_route_join

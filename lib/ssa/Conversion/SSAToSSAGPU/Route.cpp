@@ -123,10 +123,10 @@ Value RouteContext::getBlock(KernelBuilder &k, Value batch, Value cell, Value li
   return k.select(exists, k.toI32(number), k.i32(none));
 }
 
-Value RouteContext::getScore(const ScoreShape &shape, Value product, ArrayRef<Value> captured, const Terms &terms) const {
+Value RouteContext::getScore(const ScoreShape &shape, Value product, ArrayRef<Value> captured, const Terms &terms, bool scales) const {
   Emitter &e = shape.e;
   Value x = scale == 1 ? product : e.fmul(product, shape.f32(scale));
-  if (op.getScales())
+  if (op.getScales() && scales)
     x = e.fmul(x, terms.scale());
   auto weight = [&] { return op.getWeights() ? terms.weight() : shape.f32(1); };
   if (op.getScore().empty())

@@ -59,7 +59,8 @@ public:
     llvm::function_ref<Value()> scale, weight;                     // f32
     llvm::function_ref<Value()> batch, head, position, block;      // i32
   };
-  Value getScore(const ScoreShape &shape, Value product, ArrayRef<Value> captured, const Terms &terms) const;
+  /// Without `scales` those of keys are left out.
+  Value getScore(const ScoreShape &shape, Value product, ArrayRef<Value> captured, const Terms &terms, bool scales = true) const;
 
   HostFunction &host;
   /// The columns of a row of scores, on the host and in a kernel.

@@ -127,7 +127,7 @@ bool RoutePlan::setSumsWithRoles(const RouteContext &c) {
   return false;
 }
 
-bool RoutePlan::setScoresWithRoles(const RouteContext &c, int64_t otherBytes) {
+bool RoutePlan::setScoresWithRoles(const RouteContext &c, int64_t otherBytes, int64_t maxGroups) {
   constexpr int64_t groupPairs = 128, eight = 8, perQuery = 3, entryBytes = 4;
   keys = 64;
   chunksPerUnit = ssa::ceilDiv(unit, groupPairs / eight);
@@ -138,8 +138,7 @@ bool RoutePlan::setScoresWithRoles(const RouteContext &c, int64_t otherBytes) {
     return false; // key heads of their own
   keepsQueries = true;
   queryStages = chunks;
-  for (int64_t number : {3, 2, 1}) {
-    groups = number;
+  for (groups = maxGroups; groups > 0; --groups) {
     pairs = groups * groupPairs;
     int64_t perPair = getRowBytes(*this) + (c.isSoftmax() ? entryBytes : 0) + (c.op.getWeights() ? entryBytes : 0);
     int64_t taken = chunks * pairs * perPair + perQuery * tileQueries() * entryBytes + otherBytes;

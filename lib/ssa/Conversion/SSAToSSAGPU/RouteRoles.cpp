@@ -49,15 +49,15 @@ void RouteRoleKernel::useQuerySlot(TileEmitter &t, Value slot) {
 }
 
 void RouteRoleKernel::addRoles(llvm::function_ref<void()> consume, llvm::function_ref<void()> produce, int64_t producerRegisters,
-                               llvm::function_ref<void()> others) {
+                               llvm::function_ref<void()> other) {
   // Producers keep few values; the others share what registers are left, in eights.
   constexpr int64_t most = 240, warpgroup = 128;
-  int64_t consumers = plan.consumers(keysFirst), warpgroups = consumers / warpgroup, share = 65536 / getNumThreads() / 8 * 8;
-  int64_t registers = (share * (warpgroups + 1) - producerRegisters) / warpgroups / 8 * 8;
+  int64_t consumers = plan.consumers(keysFirst), behind = (producers + others) / warpgroup, share = 65536 / getNumThreads() / 8 * 8;
+  int64_t registers = (share * getNumThreads() / warpgroup - producerRegisters * behind) / (consumers / warpgroup) / 8 * 8;
   setBlocksPerSM(1);
   SmallVector<Role> roles = {{consumers, std::min(registers, most), consume}, {producers, producerRegisters, produce}};
   if (others)
-    roles.push_back({warpgroup - producers, producerRegisters, others});
+    roles.push_back({others, producerRegisters, other});
   KernelBuilder::addRoles(roles);
 }
 
@@ -125,12 +125,14 @@ SmallVector<Value> RouteRoleKernel::produceItem(Value chunk, ValueRange tickets)
 // Sums
 //===----------------------------------------------------------------------===//
 
-Value RouteRoleKernel::consumeSums(Value chunk, Value part, Value ticket) {
-  TileEmitter t(*this, plan.pairs);
+/// Maximum and sum of the rows of an item, and the next tickets.
+SmallVector<Value> RouteRoleKernel::consumeSums(TileEmitter &t, Value chunk, ValueRange tickets) {
+  useQuerySlot(t, slotOf(tickets[0], plan.queryStages));
+  t.await(queryPipe, tickets[0]);
   // Rows of up to 128 numbers of 16 bits stay in registers, which leaves shared memory to the keys.
   bool inRegisters = plan.elementType.getIntOrFloatBitWidth() == 16 && plan.paddedDim <= 128;
   Value queries = t.slot(queryLow, querySlot), lhs = inRegisters ? t.loadOperand(queries) : queries;
-  SmallVector<Value> initial = {rowsOf(t, -infinity), splat(t, sumColumns, 0), ticket};
+  SmallVector<Value> initial = {rowsOf(t, -infinity), splat(t, sumColumns, 0), tickets[1]};
   SmallVector<Value> state = loop(beginStep, endStep, i32(1), initial, [&](Value number, ValueRange carried) {
     Value ticket = carried[2];
     Step step{toIndex(mul(number, i32(keys))), slotOf(ticket, plan.keyStages)};
@@ -145,8 +147,8 @@ Value RouteRoleKernel::consumeSums(Value chunk, Value part, Value ticket) {
     joined.push_back(next(ticket, plan.keyStages));
     return joined;
   });
-  storeSums(t, ArrayRef(state).take_front(2), chunk, part);
-  return state[2];
+  t.release(queryPipe, tickets[0]);
+  return {state[0], state[1], next(tickets[0], plan.queryStages), state[2]};
 }
 
 void RouteRoleKernel::buildSums(int64_t maxBlocks) {
@@ -165,14 +167,20 @@ void RouteRoleKernel::buildSums(int64_t maxBlocks) {
       [&] {
         forEach([&](Value chunk, Value part, ValueRange tickets) -> SmallVector<Value> {
           TileEmitter t(*this, plan.pairs);
-          useQuerySlot(t, slotOf(tickets[0], plan.queryStages));
-          t.await(queryPipe, tickets[0]);
-          Value ticket = consumeSums(chunk, part, tickets[1]);
-          t.release(queryPipe, tickets[0]);
-          return {next(tickets[0], plan.queryStages), ticket};
+          SmallVector<Value> none = {rowsOf(t, -infinity), splat(t, sumColumns, 0), tickets[0], tickets[1]};
+          SmallVector<Value> state = ifElse(
+              lt(beginStep, endStep), ValueRange(none).getTypes(), [&] { return consumeSums(t, chunk, tickets); }, [&] { return none; });
+          storeSums(t, ArrayRef(state).take_front(2), chunk, part);
+          return {state[2], state[3]};
         });
       },
-      [&] { forEach([&](Value chunk, Value, ValueRange tickets) { return produceItem(chunk, tickets); }); });
+      [&] {
+        forEach([&](Value chunk, Value, ValueRange tickets) { // of an item without keys there is nothing to copy
+          SmallVector<Value> none(tickets);
+          return ifElse(
+              lt(beginStep, endStep), tickets.getTypes(), [&] { return produceItem(chunk, tickets); }, [&] { return none; });
+        });
+      });
   finish();
 }
 
@@ -191,37 +199,61 @@ void RouteRoleKernel::takeReferences(TileEmitter &t) {
   });
 }
 
+/// The scores of a step, from the products of its only chunk.
+Value RouteRoleKernel::joinStep(TileEmitter &t, Value products, Value number, Value ticket, const VisibleBlocks &visible) {
+  Step step{toIndex(mul(number, i32(keys))), slotOf(ticket, plan.keyStages)};
+  if (!scaleRing)
+    t.release(keyPipe, ticket);
+  Value scores = joinProducts(t, products, i32(0), step, Value());
+  if (scaleRing)
+    t.release(keyPipe, ticket);
+  return hideScores(t, scores, step, visible);
+}
+
 std::pair<Value, Value> RouteRoleKernel::consumeScores(TileEmitter &t, Value ticket,
                                                        llvm::function_ref<void(Value scores, Value firstColumn)> store, Value maxima) {
   VisibleBlocks visible = loadVisible(t);
-  SmallVector<Value> initial = {ticket};
-  if (maxima)
-    initial.push_back(maxima);
-  SmallVector<Value> last = loop(beginStep, endStep, i32(1), initial, [&](Value number, ValueRange carried) {
-    Value ticket = carried[0], stage = slotOf(ticket, plan.keyStages);
-    Step step{toIndex(mul(number, i32(keys))), stage};
+  auto keep = [&](Value number, Value scores, Value greatest) {
+    store(scores, toIndex(mul(number, i32(keys))));
+    return maxima ? arith::MaxNumFOp::create(builder, loc, greatest, scores).getResult() : Value();
+  };
+  auto carry = [&](Value ticket, Value greatest) { return maxima ? SmallVector<Value>{ticket, greatest} : SmallVector<Value>{ticket}; };
+  auto greatestOf = [&](ValueRange carried) { return maxima ? carried[1] : Value(); };
+  SmallVector<Value> last = carry(ticket, maxima);
+  Value rest = beginStep;
+  constexpr int64_t maxGroups = 2; // whose warps have registers for two products
+  if (plan.chunks == 1 && plan.groups <= maxGroups) {
+    // One is under way while the other's scores are made.
+    rest = sub(endStep, rem(max(sub(endStep, beginStep), i32(0)), i32(2)));
+    last = loop(beginStep, rest, i32(2), last, [&](Value number, ValueRange carried) {
+      Value tickets[] = {carried[0], next(carried[0], plan.keyStages)}, products[2], greatest = greatestOf(carried);
+      for (int64_t i : {0, 1}) {
+        t.await(keyPipe, tickets[i]);
+        products[i] = t.beginMma(t.slot(keyLow, slotOf(tickets[i], plan.keyStages)), t.slot(queryLow, i32(0)), /*transposed=*/true,
+                                 splat(t, getColumns(), 0));
+      }
+      for (int64_t i : {0, 1}) {
+        Value step = add(number, i32(i));
+        greatest = keep(step, joinStep(t, t.waitMma(products[i], 1 - i), step, tickets[i], visible), greatest);
+      }
+      return carry(next(tickets[1], plan.keyStages), greatest);
+    });
+  }
+  last = loop(rest, endStep, i32(1), last, [&](Value number, ValueRange carried) {
+    Value ticket = carried[0], stage = slotOf(ticket, plan.keyStages), scores;
     t.await(keyPipe, ticket);
-    Value scores;
-    bool readsOn = scaleRing || plan.chunks > 1; // after the first product
     if (plan.chunks == 1) {
-      Value products = multiply(t, i32(0), stage);
-      if (!readsOn)
-        t.release(keyPipe, ticket);
-      scores = joinProducts(t, products, i32(0), step, Value());
+      scores = joinStep(t, multiply(t, i32(0), stage), number, ticket, visible);
     } else {
+      Step step{toIndex(mul(number, i32(keys))), stage};
       scores = loop(i32(0), i32(plan.chunks), i32(1), splat(t, foldedColumns(), c.isMax() ? -infinity : 0),
                     [&](Value chunk, ValueRange before) -> SmallVector<Value> { return {joinHeads(t, chunk, chunk, step, before[0])}; })[0];
-    }
-    if (readsOn)
       t.release(keyPipe, ticket);
-    scores = hideScores(t, scores, step, visible);
-    store(scores, step.firstColumn);
-    SmallVector<Value> result = {next(ticket, plan.keyStages)};
-    if (maxima)
-      result.push_back(arith::MaxNumFOp::create(builder, loc, carried[1], scores));
-    return result;
+      scores = hideScores(t, scores, step, visible);
+    }
+    return carry(next(ticket, plan.keyStages), keep(number, scores, greatestOf(carried)));
   });
-  return {last[0], maxima ? last[1] : Value()};
+  return {last[0], greatestOf(last)};
 }
 
 void RouteRoleKernel::buildScores(int64_t maxBlocks) {
@@ -304,10 +336,10 @@ static bool setRoleTypes(RoutePlan &plan, const RouteContext &c, TargetAttr targ
   return plan.keyWidth * bytes == accelerated && plan.queryWidth * bytes >= leastCopy;
 }
 
-std::optional<RouteRolePlans> RouteRolePlans::get(const RouteContext &c, TargetAttr target, int64_t otherBytes) {
+std::optional<RouteRolePlans> RouteRolePlans::get(const RouteContext &c, TargetAttr target, int64_t otherBytes, int64_t maxGroups) {
   RouteRolePlans plans{RoutePlan(c, target), RoutePlan(c, target)};
   if (!setRoleTypes(plans.sums, c, target) || !setRoleTypes(plans.scores, c, target) || (c.isSoftmax() && !plans.sums.setSumsWithRoles(c)) ||
-      !plans.scores.setScoresWithRoles(c, otherBytes))
+      !plans.scores.setScoresWithRoles(c, otherBytes, maxGroups))
     return std::nullopt;
   // The accelerator fills a group's rows as a whole.
   constexpr int64_t maxBox = 256;

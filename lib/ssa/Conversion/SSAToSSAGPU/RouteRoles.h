@@ -19,8 +19,8 @@ namespace mlir::ssa {
 
 class RouteRoleKernel : public RouteTileKernel {
 public:
-  RouteRoleKernel(RouteContext &c, const RoutePlan &plan, StringRef name, bool keysFirst, int64_t producers = 128)
-      : RouteTileKernel(c, plan, name, keysFirst, plan.consumers(keysFirst) + 128), producers(producers) {}
+  RouteRoleKernel(RouteContext &c, const RoutePlan &plan, StringRef name, bool keysFirst, int64_t producers = 128, int64_t others = 0)
+      : RouteTileKernel(c, plan, name, keysFirst, plan.consumers(keysFirst) + producers + others), producers(producers), others(others) {}
 
   void buildSums(int64_t maxBlocks);
   void buildScores(int64_t maxBlocks);
@@ -28,32 +28,33 @@ public:
 protected:
   void allocate();
   void useQuerySlot(TileEmitter &t, Value slot);
-  /// `others` is the program of the threads of the last warpgroup that are not producers.
+  /// `other` is the program of the threads behind the producers, which have as many registers.
   void addRoles(llvm::function_ref<void()> consume, llvm::function_ref<void()> produce, int64_t producerRegisters = 56,
-                llvm::function_ref<void()> others = nullptr);
+                llvm::function_ref<void()> other = nullptr);
   /// Copies what an item has of queries, then its keys, steps `beginStep` .. `endStep`-1; tickets of queries and keys, and the next ones.
   SmallVector<Value> produceItem(Value chunk, ValueRange tickets);
   Value produceKeys(Value chunk, Value ticket);
   void copyQueryBoxes(TileEmitter &t, Value chunk, Value slot, Value ticket);
 
-  Value consumeSums(Value chunk, Value part, Value ticket);
+  SmallVector<Value> consumeSums(TileEmitter &t, Value chunk, ValueRange tickets);
   void takeReferences(TileEmitter &t);
   /// Scores of all steps of an item. The next ticket of keys and, joined with `maxima` if that is given, the greatest score of every row and
   /// column of the steps' tiles.
+  Value joinStep(TileEmitter &t, Value products, Value number, Value ticket, const VisibleBlocks &visible);
   std::pair<Value, Value> consumeScores(TileEmitter &t, Value ticket, llvm::function_ref<void(Value scores, Value firstColumn)> store,
                                         Value maxima = Value());
 
   Value next(Value ticket, int64_t slots);
   Value slotOf(Value ticket, int64_t slots);
 
-  int64_t producers; // threads
+  int64_t producers, others; // threads
   Value queryPipe, keyPipe;
   VisibleBlocks visibleRings;
 };
 
 /// The sizes of kernels for an op, if these take it: the first is needed for a softmax only.
 struct RouteRolePlans {
-  static std::optional<RouteRolePlans> get(const RouteContext &c, TargetAttr target, int64_t otherBytes = 0);
+  static std::optional<RouteRolePlans> get(const RouteContext &c, TargetAttr target, int64_t otherBytes = 0, int64_t maxGroups = 3);
   RoutePlan sums, scores;
 };
 

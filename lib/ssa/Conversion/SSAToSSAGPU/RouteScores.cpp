@@ -9,6 +9,7 @@
 
 #include "RouteTiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::ssa;
@@ -72,7 +73,63 @@ Value RouteTileKernel::joinHeads(TileEmitter &t, Value queryStage, Value chunk, 
   return joinProducts(t, multiply(t, queryStage, step.stage), chunk, step, before);
 }
 
+/// How a value of a score region follows a positive factor of the product.
+enum class Follows { constant, proportional, zero, otherwise };
+
+static Follows getFollows(Value value, Value product, unsigned depth = 0) {
+  constexpr unsigned maxDepth = 16;
+  Operation *op = value.getDefiningOp();
+  if (value == product)
+    return Follows::proportional;
+  if (matchPattern(value, m_AnyZeroFloat()))
+    return Follows::zero;
+  if (!op || op->getParentRegion() != product.getParentRegion())
+    return Follows::constant;
+  if (depth == maxDepth || op->getNumRegions() != 0)
+    return Follows::otherwise;
+  SmallVector<Follows> of = llvm::map_to_vector(op->getOperands(), [&](Value v) { return getFollows(v, product, depth + 1); });
+  auto are = [&](std::initializer_list<Follows> some) { return llvm::all_of(of, [&](Follows f) { return llvm::is_contained(some, f); }); };
+  if (are({Follows::constant, Follows::zero}))
+    return Follows::constant;
+  bool joins = isa<arith::AddFOp, arith::SubFOp, arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp>(op);
+  if (joins && are({Follows::proportional, Follows::zero}))
+    return Follows::proportional;
+  bool isFactor = isa<arith::MulFOp>(op) && llvm::is_contained(of, Follows::constant);
+  return isFactor && are({Follows::proportional, Follows::constant}) ? Follows::proportional : Follows::otherwise;
+}
+
+/// True if scores are proportional to a positive scale, which then can come after heads are joined.
+bool RouteTileKernel::scalesLast() const {
+  if (!c.op.getScales() || c.isSoftmax())
+    return false;
+  if (c.op.getScore().empty())
+    return true;
+  Block &region = c.op.getScore().front();
+  return getFollows(region.getTerminator()->getOperand(0), region.getArgument(0)) == Follows::proportional;
+}
+
 Value RouteTileKernel::joinProducts(TileEmitter &t, Value products, Value chunk, const Step &step, Value before) {
+  if (!scalesLast() || plan.family != ssa_gpu::Family::wgmma || foldedColumns() != plan.queries * plan.groups)
+    return joinScaled(t, products, chunk, step, before);
+  // With a negative scale scores are another function of the product, and with an infinite one the order counts.
+  Value scales = t.mapRows(f32Type(), [&](Value entry) { return t.loadEntry(t.slot(scaleRing, step.stage), entry); });
+  auto compare = [&](arith::CmpFPredicate predicate, double limit) { return arith::CmpFOp::create(builder, loc, predicate, scales, rowsOf(t, limit)); };
+  Value isPositive = t.warpAll(both(compare(arith::CmpFPredicate::OGE, 0), compare(arith::CmpFPredicate::OLT, infinity)));
+  return ifElse(
+      isPositive, t.accumulatorType(foldedColumns(), f32Type()),
+      [&] {
+        scalesAfter = true;
+        Value joined = fmul(joinScaled(t, products, chunk, step, Value()), t.broadcast(scales, foldedColumns()));
+        scalesAfter = false;
+        if (before)
+          joined = c.isMax() ? arith::MaximumFOp::create(builder, loc, before, joined).getResult() : fadd(before, joined);
+        return SmallVector<Value>{joined};
+      },
+      [&] { return SmallVector<Value>{joinScaled(t, products, chunk, step, before)}; })[0];
+}
+
+/// The same with scales, if there are any, applied to every product, unless they come after.
+Value RouteTileKernel::joinScaled(TileEmitter &t, Value products, Value chunk, const Step &step, Value before) {
   auto [scores, factor] = getScores(t, products, chunk, step);
   if (c.isSoftmax())
     scores = getExponent(t, scores, factor, references ? references : loadReferences(t, chunk));
@@ -82,7 +139,7 @@ Value RouteTileKernel::joinProducts(TileEmitter &t, Value products, Value chunk,
     scores = select(exists, scores, splat(t, plan.pairs, c.isMax() ? -infinity : 0));
   }
   Value joined = t.fold(c.isMax() ? ssa_gpu::RowReduction::max : ssa_gpu::RowReduction::sum, scores, columns, plan.queries);
-  if (plan.chunks == 1)
+  if (!before)
     return joined;
   return c.isMax() ? arith::MaximumFOp::create(builder, loc, before, joined).getResult() : fadd(before, joined);
 }

@@ -3,7 +3,7 @@
 //===----------------------------------------------------------------------===//
 //
 // As the kernel for scores with roles (RouteRoles), but a block scores a tile of rows to the end, in memory of its own that stays in the
-// second-level cache, and some warps, the selectors, select from these rows while the next tile is scored. Of every row and of all
+// second-level cache, and seven warps, the selectors, select from these rows while the next tile is scored. Of every row and of all
 // columns that are equal modulo 64 the consumers leave the greatest score: so selectors know a bound before they read the row.
 //
 //===----------------------------------------------------------------------===//
@@ -21,11 +21,13 @@ namespace {
 class RouteSelectKernel : public RouteRoleKernel {
 public:
   RouteSelectKernel(RouteContext &c, const RoutePlan &plan, TopKOp topk)
-      : RouteRoleKernel(c, plan, "ssa_route_topk", /*keysFirst=*/true, numProducers), topk(topk) {}
+      : RouteRoleKernel(c, plan, "ssa_route_topk", /*keysFirst=*/true, numProducers, numSelectors), topk(topk) {}
 
   void build(int64_t maxBlocks);
 
-  static constexpr int64_t numProducers = 32, numSelectors = 96, sets = 2;
+  static constexpr int64_t numProducers = 32, numSelectors = 224, sets = 2;
+  /// Warpgroups that score: more would leave too few registers for the selectors.
+  static constexpr int64_t maxGroups = 2;
   /// Groups of columns of which the greatest score is known: the rows of a step's tile.
   static constexpr int64_t groups = 64;
 
@@ -81,9 +83,12 @@ SmallVector<Value> RouteSelectKernel::select(Value item, Value ticket, WarpSelec
   TileEmitter t(*this, plan.keys);
   decode(item);
   t.await(rowsPipe, ticket);
-  Value first = sub(warp(), i32((getNumThreads() - numSelectors) / warpSize));
+  // A warp that has a row more of one set has one fewer of the other.
+  constexpr int64_t warps = numSelectors / warpSize;
+  Value number = sub(warp(), i32(getNumThreads() / warpSize - warps));
+  Value first = rem(add(number, mul(slotOf(ticket, sets), i32(warps / 2))), i32(warps));
   Value scored = min(toI32(c.getColumns(*this)), mul(endStep, i32(keys)));
-  loop(first, add(lastQuery, i32(1)), i32(numSelectors / warpSize), [&](Value query) {
+  loop(first, add(lastQuery, i32(1)), i32(warps), [&](Value query) {
     SmallVector<Value> place = placeOf(ticket, toIndex(query)), maxima;
     selector.row.locate(batch, cell, add(firstRow, toIndex(query)));
     selector.row.useScores(get(RouteArgument::scratch), place, scored);
@@ -109,7 +114,7 @@ void RouteSelectKernel::build(int64_t maxBlocks) {
   allocate();
   TileEmitter t(*this, plan.keys);
   rowsPipe = t.allocPipe(sets, plan.consumers(keysFirst) / warpSize, numSelectors / warpSize);
-  constexpr int64_t registers = 80; // of selectors, and of producers beside them
+  constexpr int64_t registers = 72; // of selectors, and of the producers
   Value zero = i32(0);
   addRoles([&] { forEachItem(total, {zero, zero, zero}, [&](Value item, ValueRange tickets) { return consume(item, tickets); }); },
            [&] {
@@ -134,7 +139,7 @@ void RouteSelectKernel::build(int64_t maxBlocks) {
 /// Shared memory of the lists of a kernel's selectors.
 static int64_t getListBytes(TopKOp topk) {
   constexpr int64_t wordBytes = 4, alignment = 1024; // of the tiles behind it
-  int64_t slots = std::max<int64_t>(128, 4 * topk.getType().getWidth()) + warpSize;
+  int64_t slots = std::max<int64_t>(128, 4 * topk.getType().getWidth()) + 4 * warpSize; // as WarpSelector has them
   return llvm::alignTo(2 * slots * RouteSelectKernel::numSelectors / warpSize * wordBytes, alignment);
 }
 
@@ -143,7 +148,7 @@ std::optional<RouteSelect> RouteSelect::get(HostFunction &host, RouteOp route, T
   RouteContext context(host, route);
   std::optional<RouteRolePlans> plans;
   if (target && !topk.getTopP() && !topk.getWithin() && topk.getType().getWidth() <= WarpSelector::maxWidthFromMaxima)
-    plans = RouteRolePlans::get(context, target, getListBytes(topk));
+    plans = RouteRolePlans::get(context, target, getListBytes(topk), RouteSelectKernel::maxGroups);
   if (!plans)
     return std::nullopt;
   RouteSelect result(host, route, topk);
@@ -188,7 +193,7 @@ LogicalResult RouteSelect::build(const RowPart &part, Value selection) const {
   context.maxRows = maxRows;
   if (failed(context.prepare({}, part)))
     return failure();
-  std::optional<RouteRolePlans> plans = RouteRolePlans::get(context, target, getListBytes(topk));
+  std::optional<RouteRolePlans> plans = RouteRolePlans::get(context, target, getListBytes(topk), RouteSelectKernel::maxGroups);
   addRoleArguments(context);
   if (context.isSoftmax())
     buildReferences(context, *plans, target);

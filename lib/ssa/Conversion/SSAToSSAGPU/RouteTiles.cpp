@@ -269,7 +269,7 @@ std::pair<Value, double> RouteTileKernel::getScores(TileEmitter &t, Value produc
   };
   auto blockOf = [&] { return ofKeys(t, i32Type(), [&](Value entry) { return getNumber(t, step, entry); }); };
   RouteContext::Terms terms{scaleOf, weightOf, batchOf, headOf, positionOf, blockOf};
-  return {c.getScore(shape, products, c.getCaptured(*this), terms), log2OfE};
+  return {c.getScore(shape, products, c.getCaptured(*this), terms, /*scales=*/!scalesAfter), log2OfE};
 }
 
 /// `2^(scores * factor + reference)`.

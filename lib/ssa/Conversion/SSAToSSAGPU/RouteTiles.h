@@ -36,9 +36,10 @@ struct RoutePlan {
   bool setSizes(const RouteContext &c);
   /// Threads of a block: two hold a row of a product, or one where it is in tensor memory.
   int64_t threads() const { return usesTensorMemory ? pairs : 2 * pairs; }
-  /// The same where warps have roles: of the kernel for sums, and of that for scores with `otherBytes` of shared memory for others.
+  /// The same where warps have roles: of the kernel for sums, and of that for scores of up to `maxGroups` warpgroups, with `otherBytes` of shared
+  /// memory for others.
   bool setSumsWithRoles(const RouteContext &c);
-  bool setScoresWithRoles(const RouteContext &c, int64_t otherBytes);
+  bool setScoresWithRoles(const RouteContext &c, int64_t otherBytes, int64_t maxGroups);
   int64_t tileBytes() const { return pairs * ssa_gpu::SharedType::getRowBytes(paddedDim, elementType) * operands; }
   int64_t arrayBytes(const RouteContext &c, int64_t tilesOfPairs) const;
   int64_t scoresBytes(const RouteContext &c) const { return (queryStages + keyStages) * tileBytes() + arrayBytes(c, chunks); }
@@ -132,6 +133,8 @@ protected:
   void takeTurn(TileEmitter &t, Value turn);
   Value joinHeads(TileEmitter &t, Value queryStage, Value chunk, const Step &step, Value before);
   Value joinProducts(TileEmitter &t, Value products, Value chunk, const Step &step, Value before);
+  Value joinScaled(TileEmitter &t, Value products, Value chunk, const Step &step, Value before);
+  bool scalesLast() const;
   VisibleBlocks loadVisible(TileEmitter &t);
   Value hideScores(TileEmitter &t, Value scores, const Step &step, const VisibleBlocks &visible);
   Value loadReferences(TileEmitter &t, Value chunk);
@@ -167,6 +170,7 @@ protected:
   // Of products in tensor memory: where they are, the pipe that hands them over, and the ticket of the next one, a variable of a thread.
   Value product, productPipe, productTicket;
   Value numberRing, scaleRing, weightRing, referenceRing;
+  bool scalesAfter = false; // scores that are being made have no scales yet
   Value references; // those of the item, where they stay in registers
   Value querySlot;  // where its queries are (i32), if there are several
 };

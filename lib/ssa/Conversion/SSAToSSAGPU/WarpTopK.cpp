@@ -12,7 +12,7 @@ using namespace mlir::ssa;
 WarpSelector::WarpSelector(BlockKernel &k, TopKOp op, const TopKOperands &in, bool keepsRow)
     : Emitter(k.builder, k.loc), row(k, op, in), k(k), keepsRow(keepsRow), width(op.getType().getWidth()),
       groups(llvm::PowerOf2Ceil(llvm::divideCeil(2 * width, warpSize))), capacity(std::max<int64_t>(128, 4 * width)),
-      unroll(keepsRow ? 8 : 16), chunk(unroll * warpSize) {
+      unroll(keepsRow ? 8 : 16), chunk(unroll * warpSize), keysAtATime(keepsRow ? 1 : 4) {
   assert(width > 0 && width <= maxWidthOfWarp && groups <= unroll && "expected a narrow list");
 }
 
@@ -69,6 +69,8 @@ WarpSelector::Bound WarpSelector::findBound(ArrayRef<Value> greatest) {
   }
   most = umax(k.warpMax(most), lowest);
   least = umax(k.warpMin(least), lowest);
+  if (!keepsRow)
+    return {umax(findGreatest(keys), lowest), row.getGreatestKey(most)};
   Value bound = searchKey(least, most, [&](Value key) {
     Value sum = i32(0);
     for (Value group : keys)
@@ -109,6 +111,31 @@ Value WarpSelector::searchKey(Value low, Value high, llvm::function_ref<Value(Va
       })[0];
 }
 
+/// The `width`-th greatest of the keys that the lanes have. Of few keys it is quicker to count for each how many are above it.
+Value WarpSelector::findGreatest(ArrayRef<Value> keys) {
+  SmallVector<Value> above(keys.size(), i32(0));
+  for (int64_t lane = 0; lane < warpSize; ++lane)
+    for (Value key : keys) {
+      Value other = k.shuffle(key, i32(lane));
+      for (auto [count, own] : llvm::zip_equal(above, keys))
+        count = add(count, select(ugt(other, own), i32(1), i32(0)));
+    }
+  Value least = i32(-1);
+  for (auto [count, own] : llvm::zip_equal(above, keys))
+    least = umin(least, select(lt(count, i32(width)), own, i32(-1)));
+  return k.warpMin(least);
+}
+
+/// The same of a list of at most two keys a lane; the bound where there are fewer.
+Value WarpSelector::searchList(Value bound, Value count) {
+  SmallVector<Value> keys;
+  for (int64_t first = 0; first < 2 * warpSize; first += warpSize) {
+    Value isThere = lt(add(k.lane(), i32(first)), count);
+    keys.push_back(select(isThere, load(memory, at(listBegin, i32(first))), i32(neverKey)));
+  }
+  return umax(findGreatest(keys), bound);
+}
+
 Value WarpSelector::loadKey(KeyArray keys, Value i) {
   auto fromList = [&] { return SmallVector<Value>{load(memory, at(listBegin, i))}; };
   if (keepsRow)
@@ -120,8 +147,14 @@ Value WarpSelector::loadKey(KeyArray keys, Value i) {
 }
 
 Value WarpSelector::countIf(KeyArray keys, llvm::function_ref<Value(Value)> condition) {
-  return loop(i32(0), keys.size, i32(warpSize), i32(0), [&](Value i, ValueRange count) {
-    return SmallVector<Value>{add(count[0], popCount(ballot(condition(loadKey(keys, i)))))};
+  return loop(i32(0), keys.size, i32(keysAtATime * warpSize), i32(0), [&](Value i, ValueRange count) {
+    SmallVector<Value> some;
+    for (int64_t u = 0; u < keysAtATime; ++u)
+      some.push_back(loadKey(keys, add(i, i32(u * warpSize))));
+    Value sum = count[0];
+    for (Value key : some)
+      sum = add(sum, popCount(ballot(condition(key))));
+    return SmallVector<Value>{sum};
   })[0];
 }
 
@@ -164,7 +197,10 @@ Value WarpSelector::listKeys(Value bound) {
   auto fromRow = [&](Value first, bool isWhole, ValueRange carried) { return list(loadScores(first, isWhole), first, carried[0]); };
   Value count = keepsRow ? loop(i32(0), size, i32(chunk), i32(0), fromMemory)[0] : forEachChunk(i32(0), fromRow)[0];
   // Padding of the last warp's share.
-  ifThen(le(count, i32(capacity)), [&] { store(i32(neverKey), memory, at(listBegin, count)); });
+  ifThen(le(count, i32(capacity)), [&] {
+    for (int64_t u = 0; u < keysAtATime; ++u)
+      store(i32(neverKey), memory, at(listBegin, count, u * warpSize));
+  });
   return count;
 }
 
@@ -179,9 +215,10 @@ void WarpSelector::turnRowIntoKeys() {
 void WarpSelector::writeSelected(KeyArray keys, Value threshold) {
   Value above = countIf(keys, [&](Value key) { return ugt(key, threshold); });
   Value room = sub(i32(width), above);
+  auto isOpen = [&](ValueRange carried) { return both(lt(carried[2], keys.size), lt(carried[0], i32(width))); };
   SmallVector<Value> written =
-      loop(i32(0), keys.size, i32(warpSize), {i32(0), i32(0)}, [&](Value i, ValueRange carried) {
-        Value key = loadKey(keys, i), isEqual = eq(key, threshold);
+      loopWhile({i32(0), i32(0), i32(0)}, isOpen, [&](ValueRange carried) {
+        Value i = carried[2], key = loadKey(keys, i), isEqual = eq(key, threshold);
         Value equals = ballot(isEqual);
         Value isTaken = both(isEqual, lt(add(carried[1], k.countBelow(equals)), room));
         isTaken = either(isTaken, ugt(key, threshold));
@@ -193,7 +230,7 @@ void WarpSelector::writeSelected(KeyArray keys, Value threshold) {
               [&] { return SmallVector<Value>{add(add(row.begin, i), k.lane())}; })[0];
           row.storeColumn(add(carried[0], k.countBelow(taken)), column);
         });
-        return SmallVector<Value>{add(carried[0], popCount(taken)), add(carried[1], popCount(equals))};
+        return SmallVector<Value>{add(carried[0], popCount(taken)), add(carried[1], popCount(equals)), add(i, i32(warpSize))};
       });
   row.storePadding(written[0], k.lane(), warpSize);
 }
@@ -211,10 +248,14 @@ void WarpSelector::selectAmong(Value bound, Value greatest, Value count) {
       turnRowIntoKeys();
       k.warpBarrier();
     });
-  Value listSize = mul(ceilDiv(count, i32(warpSize)), i32(warpSize));
+  Value step = i32(keysAtATime * warpSize), listSize = mul(ceilDiv(count, step), step);
   KeyArray keys = {isList, select(isList, listSize, size)};
-  Value threshold = searchKey(bound, greatest,
-                              [&](Value key) { return countIf(keys, [&](Value other) { return uge(other, key); }); });
+  auto search = [&] {
+    return searchKey(bound, greatest, [&](Value key) { return countIf(keys, [&](Value other) { return uge(other, key); }); });
+  };
+  Value threshold = keepsRow ? search()
+                             : ifElse(le(count, i32(2 * warpSize)), builder.getI32Type(), [&] { return SmallVector<Value>{searchList(bound, count)}; },
+                                      [&] { return SmallVector<Value>{search()}; })[0];
   writeSelected(keys, threshold);
 }
 
@@ -229,7 +270,7 @@ void WarpSelector::selectRow() {
 
 void WarpSelector::selectRow(ArrayRef<Value> maxima) {
   columns = max(sub(row.end, row.begin), i32(0));
-  size = mul(ceilDiv(columns, i32(warpSize)), i32(warpSize));
+  size = mul(ceilDiv(columns, i32(keysAtATime * warpSize)), i32(keysAtATime * warpSize));
   Bound bound = findBound(maxima);
   // Where groups have columns that may not be taken, too few may reach the bound.
   Value lowest = row.getLowestKey(), no = bit(false);

@@ -49,6 +49,8 @@ private:
   Bound loadRow();
   void loadChunk(Value first, bool isWhole, MutableArrayRef<Value> greatest);
   Bound findBound(ArrayRef<Value> greatest);
+  Value findGreatest(ArrayRef<Value> keys);
+  Value searchList(Value bound, Value count);
   Value listKeys(Value bound);
   void listScores(ArrayRef<Value> scores, Value first, Value boundScore, Value &count);
   void turnRowIntoKeys();
@@ -62,11 +64,12 @@ private:
   /// The lane's word `offset` + `i` (i32) + lane of an array. What is constant stays apart, so that it costs nothing.
   Value at(Value begin, Value i, int64_t offset = 0) { return add(add(begin, toIndex(add(i, k.lane()))), index(offset)); }
 
-  int64_t getListSlots() const { return capacity + warpSize; } // the list is read by whole warps
+  /// The list is read by whole warps, several keys at a time.
+  int64_t getListSlots() const { return capacity + keysAtATime * warpSize; }
 
   BlockKernel &k;
   bool keepsRow;
-  int64_t width, groups, capacity, unroll, chunk;
+  int64_t width, groups, capacity, unroll, chunk, keysAtATime;
   Value memory, rowBegin, listBegin; // words (index); the list's columns follow its keys
   Value columns, size;               // of the row: those that may be taken, and as many in whole chunks (i32)
 };
