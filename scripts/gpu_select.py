@@ -15,11 +15,16 @@ def whole(heads, dim, elem="bf16"):
     return lambda rng, b, m, n: rng.integers(-1, 2, (b, heads, m, dim)).astype(np.float32)
 
 
+FUSED = "ssa.fused_select = #ssa.fused_select<min_columns = 1, max_columns = 4096>"
+
+
 def select_form(name, hq, hk, d, width, route, topk, blocks=(16, 16), elem="bf16", region="", extra=(), exact=False, sizes=MANY + LONG):
     """A row for route and topk; `extra` has further clauses of route: keyword, argument, type, maker."""
     size, stride = blocks
     count = lambda n: -(-n // size) if size == stride else max((n - size) // stride + 1, 0)
     made = whole if exact else queries
+    if width <= 64:
+        topk = f"{FUSED}, {topk}"
     q, k, t = f"tensor<?x{hq}x?x{d}x{elem}>", f"tensor<?x{hk}x?x{d}x{elem}>", f"tensor<?x{hk}x?x8xbf16>"
     s, a, l = f"tensor<?x{hk}x?x?xf32>", f"!ssa.selection<?x{hk}x?x{width}, key_block = {stride}, sorted>", f"tensor<?x{hk}x?x{width}xi32>"
     clauses = "".join(f" {keyword} %{n}" for keyword, n, _, _ in extra)

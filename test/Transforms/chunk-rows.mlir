@@ -137,14 +137,14 @@ func.func @fused_number(%s: !s, %k: !k) -> !sel {
 
 func.func @fused_elsewhere(%k: !k) -> !k {
   // expected-error@+1 {{cannot have 'ssa.fused_select': it belongs to 'ssa.topk'}}
-  %y = ssa.pool mean %k {blocks = #ssa.blocks<64>, ssa.fused_select = #ssa.fused_select<columns = 4096>} : !k -> !k
+  %y = ssa.pool mean %k {blocks = #ssa.blocks<64>, ssa.fused_select = #ssa.fused_select<min_columns = 1, max_columns = 4096>} : !k -> !k
   return %y : !k
 }
 
 // -----
 
-// expected-error@+1 {{expected 'columns' to be in 1 .. 2147483647, but got 0}}
-func.func private @columns() attributes {test = #ssa.fused_select<columns = 0>}
+// expected-error@+1 {{expected 'min_columns' and 'max_columns' to be in 0 .. 2147483647 and not to fall, but got 2 and 1}}
+func.func private @columns() attributes {test = #ssa.fused_select<min_columns = 2, max_columns = 1>}
 
 // -----
 
@@ -154,9 +154,9 @@ func.func private @columns() attributes {test = #ssa.fused_select<columns = 0>}
 
 // All scores fit, but a kernel that scores and selects needs chunks beside it.
 // CHECK-LABEL: @fused
-// CHECK: ssa.chunk = #ssa.chunk<bytes = 134217728, rows = 128>, ssa.fused_select = #ssa.fused_select<columns = 64>
+// CHECK: ssa.chunk = #ssa.chunk<bytes = 134217728, rows = 128>, ssa.fused_select = #ssa.fused_select<min_columns = 1, max_columns = 64>
 func.func @fused(%q: !q, %k: !q) -> !sel {
   %s = ssa.route %q, %k : !q, !q -> !s
-  %a = ssa.topk %s of %k {ssa.fused_select = #ssa.fused_select<columns = 64>} : !s, !q -> !sel
+  %a = ssa.topk %s of %k {ssa.fused_select = #ssa.fused_select<min_columns = 1, max_columns = 64>} : !s, !q -> !sel
   return %a : !sel
 }

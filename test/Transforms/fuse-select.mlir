@@ -12,7 +12,7 @@
 
 // Eight heads of 16 queries fill 128 rows of a warpgroup: 32 queries of two, in two sets, on 132 multiprocessors.
 // CHECK-LABEL: @one_kernel
-// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<columns = 7936>
+// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<min_columns = 1024, max_columns = 7936>
 func.func @one_kernel(%q: !q, %kc: !k, %k: !k) -> !sel {
   %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<64>, normalize = softmax, reduce = sum} : !q, !k, !k -> !s
   %a = ssa.topk %s of %k : !s, !k -> !sel
@@ -21,10 +21,10 @@ func.func @one_kernel(%q: !q, %kc: !k, %k: !k) -> !sel {
 
 // What is written stays.
 // CHECK-LABEL: @by_hand
-// CHECK: ssa.fused_select = #ssa.fused_select<columns = 7>
+// CHECK: ssa.fused_select = #ssa.fused_select<min_columns = 1, max_columns = 7>
 func.func @by_hand(%q: !q, %kc: !k, %k: !k) -> !sel {
   %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<64>, reduce = sum} : !q, !k, !k -> !s
-  %a = ssa.topk %s of %k {ssa.fused_select = #ssa.fused_select<columns = 7>} : !s, !k -> !sel
+  %a = ssa.topk %s of %k {ssa.fused_select = #ssa.fused_select<min_columns = 1, max_columns = 7>} : !s, !k -> !sel
   return %a : !sel
 }
 

@@ -274,11 +274,12 @@ def SSA_FusedSelectAttr : AttrDef<SSA_Dialect, "FusedSelect"> {
     `ssa.route`: one kernel scores a few rows at a time, in memory of its own that stays in the second-level cache, and some of its warps
     select from them while others score the next.
 
-    - `columns`: rows of more scores than that go the long way. Each block of the kernel has memory for two sets of its rows of so many.
+    - `min_columns`: rows of fewer scores go the long way, where that is faster.
+    - `max_columns`: rows of more scores do, too. Each block of the kernel has memory for two sets of its rows of so many.
 
-    Example: `#ssa.fused_select<columns = 4096>`.
+    Example: `#ssa.fused_select<min_columns = 1024, max_columns = 4096>`.
   }];
-  let parameters = (ins "int64_t":$columns);
+  let parameters = (ins "int64_t":$min_columns, "int64_t":$max_columns);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

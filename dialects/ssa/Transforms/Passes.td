@@ -28,7 +28,8 @@ def SSAFusePass : Pass<"ssa-fuse", "::mlir::ModuleOp"> {
     `ssa.fused_select`: one kernel scores and selects. One that is written already is kept. Declines, with a remark that says why, where there
     is no such kernel.
   }];
-  let options = [Option<"bytes", "bytes", "int64_t", "268435456", "what the scores may take that such a kernel is at">];
+  let options = [Option<"bytes", "bytes", "int64_t", "268435456", "what the scores may take that such a kernel is at">,
+                 Option<"minColumns", "min-columns", "int64_t", "1024", "the shortest rows for which it is faster">];
 }
 
 def SSAJoinSelectionsPass : Pass<"ssa-join-selections", "::mlir::ModuleOp"> {

@@ -236,8 +236,9 @@ LogicalResult ChunkAttr::verify(function_ref<InFlightDiagnostic()> emitError, in
   return success();
 }
 
-LogicalResult FusedSelectAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t columns) {
-  if (columns < 1 || columns > std::numeric_limits<int32_t>::max())
-    return emitError() << "expected 'columns' to be in 1 .. 2147483647, but got " << columns;
+LogicalResult FusedSelectAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t minColumns, int64_t maxColumns) {
+  if (minColumns < 0 || maxColumns < minColumns || maxColumns > std::numeric_limits<int32_t>::max())
+    return emitError() << "expected 'min_columns' and 'max_columns' to be in 0 .. 2147483647 and not to fall, but got " << minColumns << " and "
+                       << maxColumns;
   return success();
 }

@@ -127,7 +127,7 @@ struct Fuse : ssa::impl::SSAFusePassBase<Fuse> {
       return decline(reason);
     if (columns == 0)
       return decline("its scores need more than " + Twine(bytes.getValue()) + " bytes");
-    op->setAttr(FusedSelectAttr::attrName(), FusedSelectAttr::get(&getContext(), columns));
+    op->setAttr(FusedSelectAttr::attrName(), FusedSelectAttr::get(&getContext(), std::min<int64_t>(minColumns, columns), columns));
   }
 };
 

@@ -191,7 +191,7 @@ func.func @numbers(%q: !q, %kc: !q, %k: !q, %empty: !s) -> tensor<?x4x?x16xi32> 
 // CHECK: gpu.launch_func {{.*}}ssa_topk
 func.func @one_kernel(%q: !q, %kc: !k, %k: !k) -> tensor<?x2x?x16xi32> {
   %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<64>, mask = #ssa.mask<causal>, normalize = softmax, reduce = sum} : !q, !k, !k -> !s
-  %a = ssa.topk %s of %k {mask = #ssa.mask<causal>, ssa.chunk = #ssa.chunk<bytes = 1048576, rows = 16>, ssa.fused_select = #ssa.fused_select<columns = 4096>} : !s, !k -> !sel
+  %a = ssa.topk %s of %k {mask = #ssa.mask<causal>, ssa.chunk = #ssa.chunk<bytes = 1048576, rows = 16>, ssa.fused_select = #ssa.fused_select<min_columns = 1, max_columns = 4096>} : !s, !k -> !sel
   %r = ssa.to_indices %a : !sel -> tensor<?x2x?x16xi32>
   return %r : tensor<?x2x?x16xi32>
 }
@@ -206,7 +206,7 @@ func.func @one_kernel(%q: !q, %kc: !k, %k: !k) -> tensor<?x2x?x16xi32> {
 func.func @by_hand(%q: !q, %k: !q) -> tensor<?x4x?x16xi32> {
   %s = ssa.route %q, %k : !q, !q -> !s
   // expected-remark@+1 {{is not scored and selected in one kernel: there is none for these operands}}
-  %a = ssa.topk %s of %k {ssa.chunk = #ssa.chunk<bytes = 4096, rows = 128>, ssa.fused_select = #ssa.fused_select<columns = 4096>} : !s, !q -> !sel
+  %a = ssa.topk %s of %k {ssa.chunk = #ssa.chunk<bytes = 4096, rows = 128>, ssa.fused_select = #ssa.fused_select<min_columns = 1, max_columns = 4096>} : !s, !q -> !sel
   %r = ssa.to_indices %a : !sel -> tensor<?x4x?x16xi32>
   return %r : tensor<?x4x?x16xi32>
 }

@@ -122,8 +122,8 @@ public:
   /// Nothing if there is no such kernel for the ops.
   static std::optional<RouteSelect> get(HostFunction &host, RouteOp route, TopKOp topk);
 
-  /// On the host: whether it is to be used for all rows, of up to `maxColumns` columns; the bytes that it needs of memory for a row.
-  Value isUsed(int64_t maxColumns) const;
+  /// On the host: whether it is to be used for all rows; the bytes that it needs of memory for a row.
+  Value isUsed(FusedSelectAttr fused) const;
   Value getBytesPerRow() const;
   /// Memory for `rows` rows of `batches` sequences, where it is used.
   void allocate(Value isUsed, Value batches, Value rows);

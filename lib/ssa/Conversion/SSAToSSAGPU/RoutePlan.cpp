@@ -138,7 +138,8 @@ bool RoutePlan::setScoresWithRoles(const RouteContext &c, int64_t otherBytes, in
     return false; // key heads of their own
   keepsQueries = true;
   queryStages = chunks;
-  for (groups = maxGroups; groups > 0; --groups) {
+  // Several chunks are better overlapped by two products at a time, for which three warpgroups have too few registers.
+  for (groups = chunks % 2 == 0 ? std::min<int64_t>(maxGroups, 2) : maxGroups; groups > 0; --groups) {
     pairs = groups * groupPairs;
     int64_t perPair = getRowBytes(*this) + (c.isSoftmax() ? entryBytes : 0) + (c.op.getWeights() ? entryBytes : 0);
     int64_t taken = chunks * pairs * perPair + perQuery * tileQueries() * entryBytes + otherBytes;

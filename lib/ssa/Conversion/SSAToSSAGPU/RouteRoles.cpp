@@ -210,6 +210,23 @@ Value RouteRoleKernel::joinStep(TileEmitter &t, Value products, Value number, Va
   return hideScores(t, scores, step, visible);
 }
 
+Value RouteRoleKernel::beginProducts(TileEmitter &t, Value stage, Value chunk) {
+  return t.beginMma(t.slot(keyLow, stage), t.slot(queryLow, chunk), /*transposed=*/true, splat(t, getColumns(), 0));
+}
+
+/// The scores of a step, from several chunks; where registers allow the products of one are under way while those of another are joined.
+Value RouteRoleKernel::joinChunks(TileEmitter &t, const Step &step) {
+  bool inPairs = plan.groups <= groupsOfTwoProducts && plan.chunks % 2 == 0;
+  return loop(i32(0), i32(plan.chunks), i32(inPairs ? 2 : 1), splat(t, foldedColumns(), c.isMax() ? -infinity : 0),
+              [&](Value chunk, ValueRange before) -> SmallVector<Value> {
+    if (!inPairs)
+      return {joinHeads(t, chunk, chunk, step, before[0])};
+    Value second = add(chunk, i32(1)), products[] = {beginProducts(t, step.stage, chunk), beginProducts(t, step.stage, second)};
+    Value joined = joinProducts(t, t.waitMma(products[0], 1), chunk, step, before[0]);
+    return {joinProducts(t, t.waitMma(products[1], 0), second, step, joined)};
+  })[0];
+}
+
 std::pair<Value, Value> RouteRoleKernel::consumeScores(TileEmitter &t, Value ticket,
                                                        llvm::function_ref<void(Value scores, Value firstColumn)> store, Value maxima) {
   VisibleBlocks visible = loadVisible(t);
@@ -221,16 +238,14 @@ std::pair<Value, Value> RouteRoleKernel::consumeScores(TileEmitter &t, Value tic
   auto greatestOf = [&](ValueRange carried) { return maxima ? carried[1] : Value(); };
   SmallVector<Value> last = carry(ticket, maxima);
   Value rest = beginStep;
-  constexpr int64_t maxGroups = 2; // whose warps have registers for two products
-  if (plan.chunks == 1 && plan.groups <= maxGroups) {
+  if (plan.chunks == 1 && plan.groups <= groupsOfTwoProducts) {
     // One is under way while the other's scores are made.
     rest = sub(endStep, rem(max(sub(endStep, beginStep), i32(0)), i32(2)));
     last = loop(beginStep, rest, i32(2), last, [&](Value number, ValueRange carried) {
       Value tickets[] = {carried[0], next(carried[0], plan.keyStages)}, products[2], greatest = greatestOf(carried);
       for (int64_t i : {0, 1}) {
         t.await(keyPipe, tickets[i]);
-        products[i] = t.beginMma(t.slot(keyLow, slotOf(tickets[i], plan.keyStages)), t.slot(queryLow, i32(0)), /*transposed=*/true,
-                                 splat(t, getColumns(), 0));
+        products[i] = beginProducts(t, slotOf(tickets[i], plan.keyStages), i32(0));
       }
       for (int64_t i : {0, 1}) {
         Value step = add(number, i32(i));
@@ -246,8 +261,7 @@ std::pair<Value, Value> RouteRoleKernel::consumeScores(TileEmitter &t, Value tic
       scores = joinStep(t, multiply(t, i32(0), stage), number, ticket, visible);
     } else {
       Step step{toIndex(mul(number, i32(keys))), stage};
-      scores = loop(i32(0), i32(plan.chunks), i32(1), splat(t, foldedColumns(), c.isMax() ? -infinity : 0),
-                    [&](Value chunk, ValueRange before) -> SmallVector<Value> { return {joinHeads(t, chunk, chunk, step, before[0])}; })[0];
+      scores = joinChunks(t, step);
       t.release(keyPipe, ticket);
       scores = hideScores(t, scores, step, visible);
     }

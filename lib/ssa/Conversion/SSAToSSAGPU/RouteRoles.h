@@ -40,6 +40,10 @@ protected:
   void takeReferences(TileEmitter &t);
   /// Scores of all steps of an item. The next ticket of keys and, joined with `maxima` if that is given, the greatest score of every row and
   /// column of the steps' tiles.
+  /// Warpgroups whose warps have registers for two products at a time.
+  static constexpr int64_t groupsOfTwoProducts = 2;
+  Value beginProducts(TileEmitter &t, Value stage, Value chunk);
+  Value joinChunks(TileEmitter &t, const Step &step);
   Value joinStep(TileEmitter &t, Value products, Value number, Value ticket, const VisibleBlocks &visible);
   std::pair<Value, Value> consumeScores(TileEmitter &t, Value ticket, llvm::function_ref<void(Value scores, Value firstColumn)> store,
                                         Value maxima = Value());

@@ -214,7 +214,7 @@ std::pair<Value, Value> RouteTileKernel::decodeScores(Value item) {
 }
 
 void RouteTileKernel::buildScoresItem(Value item) {
-  TileEmitter t(*this, keys);
+  TileEmitter t = getTiles();
   Turns turns(plan);
   auto [begin, end] = decodeScores(item);
   allocate(t, plan.queryStages, plan.keyStages, plan.chunks);

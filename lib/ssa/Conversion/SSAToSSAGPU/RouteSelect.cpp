@@ -158,11 +158,12 @@ std::optional<RouteSelect> RouteSelect::get(HostFunction &host, RouteOp route, T
 }
 
 /// Where there are fewer tiles of rows than multiprocessors, rows are better split up.
-Value RouteSelect::isUsed(int64_t maxColumns) const {
+Value RouteSelect::isUsed(FusedSelectAttr fused) const {
   Emitter e(host->builder, topk.getLoc());
   Value query = host->getBuffer(route.getQuery()), columns = e.dim(host->getBuffer(route.getKey()), 2);
   Value tiles = e.mul(e.mul(e.dim(query, 0), e.index(route.getType().getDimSize(1))), e.ceilDiv(e.dim(query, 2), e.index(tileQueries)));
-  return e.both(e.le(columns, e.index(maxColumns)), e.both(e.lt(e.index(0), columns), e.le(e.index(blocks), tiles)));
+  Value isLong = e.le(e.index(std::max<int64_t>(fused.getMinColumns(), 1)), columns), fits = e.le(columns, e.index(fused.getMaxColumns()));
+  return e.both(e.both(isLong, fits), e.le(e.index(blocks), tiles));
 }
 
 /// Of a softmax: a reference, and maximum and sum of each part.

@@ -80,7 +80,7 @@ std::pair<Value, Value> RouteTileKernel::decodeSums(Value item) {
 }
 
 void RouteTileKernel::buildSumsItem(Value item) {
-  TileEmitter t(*this, plan.pairs);
+  TileEmitter t = getTiles();
   auto [chunk, part] = decodeSums(item);
   int64_t stages = plan.sumsStages;
   allocate(t, 1, stages, 1);

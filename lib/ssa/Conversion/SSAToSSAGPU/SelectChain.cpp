@@ -244,7 +244,7 @@ LogicalResult SelectChainConversion::buildFused() {
     topk.emitRemark("is not scored and selected in one kernel: there is none for these operands");
     return success();
   }
-  isFused = kernel->isUsed(fused.getColumns());
+  isFused = kernel->isUsed(fused);
   Chunks chunks = chooseChunks(kernel->getBytesPerRow());
   kernel->allocate(isFused, chunks.batches, chunks.rows);
   chunks.count = e.select(isFused, chunks.count, e.index(0));
