@@ -23,6 +23,37 @@ func.func @per_query(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x4x?x16xi32>) -> !q {
   return %o : !q
 }
 
+// The same in other loop orders.
+func.func @per_query_union(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x4x?x16xi32>) -> !q {
+  %s = ssa.from_indices %t : tensor<?x4x?x16xi32> -> !ssa.selection<?x4x?x16, key_block = 64>
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s
+      {mask = #ssa.mask<causal>, ssa.schedule = #ssa.schedule<order = union, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>}
+      : !q, !kv, !kv, !ssa.selection<?x4x?x16, key_block = 64> -> !q, !l
+  return %o : !q
+}
+func.func @per_query_key_outer(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x4x?x16xi32>) -> !q {
+  %s = ssa.from_indices %t : tensor<?x4x?x16xi32> -> !ssa.selection<?x4x?x16, key_block = 64>
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s
+      {mask = #ssa.mask<causal>,
+       ssa.schedule = #ssa.schedule<order = key_outer, instruction = wgmma, tile_rows = 192, tile_keys = 64, stages = 2, partials = bf16>}
+      : !q, !kv, !kv, !ssa.selection<?x4x?x16, key_block = 64> -> !q, !l
+  return %o : !q
+}
+
+// All keys for one query, whose steps 33 programs share for each key head; and 16 blocks, 16 programs.
+func.func @decode(%q: tensor<?x64x1x128xbf16>, %k: !kv, %v: !kv) -> tensor<?x64x1x128xbf16> {
+  %o, %l = ssa.sparse_attend %q, %k, %v
+      {ssa.schedule = #ssa.schedule<instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2, split = 33>}
+      : tensor<?x64x1x128xbf16>, !kv, !kv -> tensor<?x64x1x128xbf16>, tensor<?x64x1xf32>
+  return %o : tensor<?x64x1x128xbf16>
+}
+func.func @decode_lists(%q: tensor<?x64x1x128xbf16>, %k: !kv, %v: !kv, %s: !ssa.selection<?x4x1x16, key_block = 64, sorted>) -> tensor<?x64x1x128xbf16> {
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s
+      {ssa.schedule = #ssa.schedule<instruction = mma_sync, tile_rows = 16, tile_keys = 16, stages = 4, split = 16>}
+      : tensor<?x64x1x128xbf16>, !kv, !kv, !ssa.selection<?x4x1x16, key_block = 64, sorted> -> tensor<?x64x1x128xbf16>, tensor<?x64x1xf32>
+  return %o : tensor<?x64x1x128xbf16>
+}
+
 // Lists that 128 queries share: 8 blocks of 128 for every query head.
 func.func @shared(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x64x?x8xi32>) -> !q {
   %s = ssa.from_indices %t : tensor<?x64x?x8xi32> -> !ssa.selection<?x64x?x8, key_block = 128, query_block = 128>

@@ -3,7 +3,9 @@
 """Times attention kernels on a GPU.
 
     ssa-opt benchmarks/attend.mlir --emit=bundle --chip=sm_90a -o attend.json
-    python3 benchmarks/attend.py attend.json [--tokens 131072]
+    python3 benchmarks/attend.py attend.json [--tokens 131072] [--only WORD ..] [--agreement 0.75 ..]
+
+Lists of single queries are timed in every loop order: random ones, and those of which neighbours share the given parts.
 
 Needs torch and python/ssa. Prints the device and one line a pattern: median of 10 runs after 2 back to back, and of 5 with a rest before
 each; the useful work (products of visible pairs only, 2 * (D + Dv) FLOP each) and its rates, beside what the work takes at 810 TFLOP/s, the
@@ -24,10 +26,25 @@ HEADS, KEY_HEADS, DIM = 64, 4, 128
 MATRIX_RATE = 810e12
 
 
+ORDERS = {"head_packed": "per_query", "union": "per_query_union", "key_outer": "per_query_key_outer"}
+
+
 def distinct_blocks(rows, own, count, device):
     """`count` block numbers for each row, the row's own block first, the others random and not after it."""
     others = (torch.rand(rows, count - 1, device=device) * own[:, None].clamp(min=1)).int()
     return torch.cat([own[:, None].int(), others], 1)
+
+
+def agreeing_lists(rows, count, agreement, device):
+    """`count` block numbers of 64 for each query, its own first: so many of them, as a share, are those of the query before. The others were
+    drawn when their place in the list was last drawn anew."""
+    own = torch.arange(rows, device=device) // 64
+    kept = max((agreement * count - 63 / 64) / (count - 1), 0)
+    time = torch.arange(rows, device=device)[:, None].expand(rows, count - 1)
+    anew = torch.rand(rows, count - 1, device=device) >= kept
+    drawn = torch.where(anew, time, 0).cummax(0).values
+    values = (torch.rand(rows, count - 1, device=device) * own[:, None].clamp(min=1)).int()
+    return torch.cat([own[:, None].int(), values.gather(0, drawn)], 1)
 
 
 def visible_pairs(lists, own, block):
@@ -36,7 +53,7 @@ def visible_pairs(lists, own, block):
     return whole * block + lists.shape[0] * block / 2
 
 
-def patterns(bundle, n, device):
+def patterns(bundle, n, device, agreements):
     """(name, function to time, FLOP of its useful work) for each pattern."""
 
     def rows(heads, count=n, dim=DIM):
@@ -51,10 +68,18 @@ def patterns(bundle, n, device):
     yield "window of 4096", lambda: bundle.window(q, k, v), flop(n * window - window * (window - 1) / 2)
 
     own = torch.arange(n, device=device) // 64
-    lists = torch.stack([distinct_blocks(n, own, 16, device) for _ in range(KEY_HEADS)])[None]
     sample = slice(0, n, max(n // 4096, 1))
-    pairs = visible_pairs(lists[0, 0, sample], own[sample], 64) * n / len(own[sample])
-    yield "16 blocks of 64 a query, random", lambda: bundle.per_query(q, k, v, lists), flop(pairs)
+    for agreement in (None, *agreements):
+        made = [distinct_blocks(n, own, 16, device) if agreement is None else agreeing_lists(n, 16, agreement, device) for _ in range(KEY_HEADS)]
+        lists = torch.stack(made)[None]
+        pairs = visible_pairs(lists[0, 0, sample], own[sample], 64) * n / len(own[sample])
+        for order, entry in ORDERS.items():
+            name = f"16 x 64 a query, {'random' if agreement is None else agreement}, {order}"
+            yield name, lambda: getattr(bundle, entry)(q, k, v, lists), flop(pairs)
+
+    few, chosen = rows(HEADS, 1), torch.randperm(n // 64, device=device)[:16].sort().values.int().expand(1, KEY_HEADS, 1, 16).contiguous()
+    yield "one query, all keys, split", lambda: bundle.decode(few, k, v), flop(n)
+    yield "one query, 16 x 64, split", lambda: bundle.decode_lists(few, k, v, chosen), flop(1024)
 
     for block, count, run in (128, 8, bundle.shared), (64, 16, bundle.shared_64):
         own = torch.arange(n // block, device=device)
@@ -73,12 +98,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bundle")
     parser.add_argument("--tokens", type=int, default=131072, help="queries and keys, a multiple of 128")
+    parser.add_argument("--only", nargs="+", default=[""], metavar="WORD", help="patterns whose name has one of these words")
+    parser.add_argument("--agreement", nargs="*", type=float, default=[0.5, 0.75, 0.9], help="shares of the lists that neighbours have in common")
     options = parser.parse_args()
     device = torch.device("cuda")
     bundle = ssa.load(options.bundle)
     print(f"{torch.cuda.get_device_name(0)}, {options.tokens} tokens, {HEADS}/{KEY_HEADS} heads of {DIM}, bf16")
     print(f"{'pattern':42} {'ms':>9} {'rested':>9} {'useful TFLOP':>13} {'TFLOP/s':>8} {'rested':>8} {'floor ms':>9}")
-    for name, run, work in patterns(bundle, options.tokens, device):
+    for name, run, work in patterns(bundle, options.tokens, device, options.agreement):
+        if not any(word in name for word in options.only):
+            continue
         ms, rested = median_ms(run), rested_ms(run)
         rates = f"{work / ms / 1e9:8.0f} {work / rested / 1e9:8.0f}"
         print(f"{name:42} {ms:9.2f} {rested:9.2f} {work / 1e12:13.2f} {rates} {work / MATRIX_RATE * 1e3:9.2f}", flush=True)
