@@ -15,10 +15,6 @@ int64_t getAttendCells(SparseAttendOp op);
 /// Requires what only a run can see of the sizes.
 void requireAttendSizes(HostFunction &host, SparseAttendOp op);
 
-/// The first place in list `where` of `width` numbers that does not come before `number`, or the last place: numbers ascend, and padding,
-/// which is negative, comes last.
-Value findInList(Emitter &e, Value lists, int64_t width, ArrayRef<Value> where, Value number);
-
 /// The type of lists that unite `lists` neighbours each.
 SelectionType getTypeOfUnion(SelectionType selection, int64_t lists);
 /// Makes the kernels that unite the lists of `op` so; gives the unions and, for every entry, `words` numbers of 32 bits: bit `i` says that list

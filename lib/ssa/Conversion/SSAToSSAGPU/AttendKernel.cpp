@@ -80,7 +80,7 @@ void AttendKernel::readSizes() {
 
 AttendKernel::Item AttendKernel::decodeItem(Value number) {
   if (plan.isKeyOuter)
-    return decodeKeyOuterItem(number);
+    return decodeKeyOuterItem(number, loadKeyOuterItem(number));
   Item item;
   Value lists = k.ceilDiv(k.dim(queryView.buffer, 2), k.index(plan.queryBlock));
   auto split = [&](Value count) {
@@ -306,6 +306,21 @@ Value AttendKernel::getLogits(const KeySlots &slots, ScoreTiles &scores, Value p
   return hideFromOthers(logits, stage);
 }
 
+/// The list of a row of the tile, among those that were united.
+Value AttendKernel::getListOfRow(Value row) {
+  return k.min(k.div(row, k.i32(plan.rowsPerList)), k.i32(plan.tileRows / plan.rowsPerList - 1));
+}
+
+/// Where the keys of a step belong to one entry of a union: whether the lists of the rows have it.
+Value AttendKernel::getMembers(Value stage) {
+  constexpr int64_t bits = 32;
+  Value members = t.slot(memberRing, stage);
+  return t.mapRows(k.builder.getI1Type(), [&](Value row) {
+    Value list = getListOfRow(row), word = t.loadEntry(members, k.div(list, k.i32(bits)));
+    return k.ne(k.both(k.shiftRight(word, k.rem(list, k.i32(bits))), k.i32(1)), k.i32(0));
+  });
+}
+
 Value AttendKernel::hideFromOthers(Value logits, Value stage) {
   if (plan.memberWords == 0)
     return logits;
@@ -314,27 +329,22 @@ Value AttendKernel::hideFromOthers(Value logits, Value stage) {
   Type i32 = k.builder.getI32Type();
   Value members = t.slot(memberRing, stage);
   Value hidden = t.constant(cast<RankedTensorType>(logits.getType()), k.builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
-  auto getList = [&](Value row) { return k.min(k.div(row, k.i32(plan.rowsPerList)), k.i32(plan.tileRows / plan.rowsPerList - 1)); };
-  auto isSet = [&](Value word, Value bit, Value one) { return k.eq(k.both(k.shiftRight(word, bit), one), one); };
   if (plan.contiguousSteps) { // one answer for all keys of a row, mostly yes
-    Value isMember = t.mapRows(k.builder.getI1Type(), [&](Value row) {
-      Value list = getList(row);
-      return isSet(t.loadEntry(members, k.div(list, k.i32(bits))), k.rem(list, k.i32(bits)), k.i32(1));
-    });
+    Value isMember = getMembers(stage);
     return k.ifElse(t.warpAll(isMember), logits.getType(), [&] { return SmallVector<Value>{logits}; }, [&] {
       return SmallVector<Value>{k.select(t.broadcast(isMember, plan.tileKeys), logits, hidden)};
     }).front();
   }
   RankedTensorType tile = t.accumulatorType(plan.tileKeys, i32);
-  Value word = t.mapRows(i32, [&](Value row) { return k.div(getList(row), k.i32(bits)); });
-  Value bit = t.broadcast(t.mapRows(i32, [&](Value row) { return k.rem(getList(row), k.i32(bits)); }), plan.tileKeys);
+  Value word = t.mapRows(i32, [&](Value row) { return k.div(getListOfRow(row), k.i32(bits)); });
+  Value bit = t.broadcast(t.mapRows(i32, [&](Value row) { return k.rem(getListOfRow(row), k.i32(bits)); }), plan.tileKeys);
   auto splat = [&](int64_t value) { return t.constant(tile, k.builder.getI32IntegerAttr(value)); };
   Value found = splat(0);
   for (int64_t w = 0; w < words; ++w) {
     Value column = t.mapColumns(plan.tileKeys, i32, [&](Value column) { return t.loadEntry(members, k.add(k.mul(column, k.i32(words)), k.i32(w))); });
     found = words == 1 ? column : k.select(k.eq(t.broadcast(word, plan.tileKeys), splat(w)), column, found);
   }
-  return k.select(isSet(found, bit, splat(1)), logits, hidden);
+  return k.select(k.ne(k.both(k.shiftRight(found, bit), splat(1)), splat(0)), logits, hidden);
 }
 
 Value AttendKernel::getValueTile(Value stage) {
@@ -347,9 +357,24 @@ Value AttendKernel::getValueTile(Value stage, unsigned group) {
 
 SoftmaxStep AttendKernel::getSoftmaxStep(const KeySlots &slots, ScoreTiles &scores, Value products, Value stage, Value max, Value sum,
                                          Hook afterNumbers) {
-  Value logits = getLogits(slots, scores, products, stage);
+  Value logits = getLogits(slots, scores, products, stage), isNone;
+  bool mayLeaveOut = plan.memberWords > 0 && plan.contiguousSteps && plan.groups == 1;
+  if (mayLeaveOut) // of a union a warp often has no row that takes part
+    isNone = t.warpAll(k.eq(getMembers(stage), t.constant(t.rowsType(k.builder.getI1Type()), k.builder.getBoolAttr(false))));
   afterNumbers();
-  return scores.getSoftmaxStep(logits, max, sum, getScratch(0));
+  if (!mayLeaveOut)
+    return scores.getSoftmaxStep(logits, max, sum, getScratch(0));
+  auto constant = [&](RankedTensorType type, float value) { return t.constant(type, k.builder.getF32FloatAttr(value)); };
+  Type f32 = k.builder.getF32Type();
+  SmallVector<Value> made = k.ifElse(isNone, {max.getType(), sum.getType(), max.getType(), logits.getType()}, [&] {
+    // Zeros made of hidden scores, not constants: those would be moved to where an earlier product still reads its operand.
+    Value zeros = arith::MaximumFOp::create(k.builder, k.loc, logits, constant(cast<RankedTensorType>(logits.getType()), 0));
+    return SmallVector<Value>{max, sum, constant(t.rowsType(f32), 1), zeros};
+  }, [&] {
+    SoftmaxStep step = scores.getSoftmaxStep(logits, max, sum, getScratch(0));
+    return SmallVector<Value>{step.max, step.sum, step.rescale, step.weights};
+  });
+  return {made[0], made[1], made[2], made[3]};
 }
 
 Value AttendKernel::getZeroScores() {

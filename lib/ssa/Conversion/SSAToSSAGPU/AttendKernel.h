@@ -111,7 +111,8 @@ private:
   Item decodeItem(Value item);
   Value getKeyOuterTotal();
   Entry getEntry(const Item &item, Value i);
-  Item decodeKeyOuterItem(Value item);
+  SmallVector<Value> loadKeyOuterItem(Value number);
+  Item decodeKeyOuterItem(Value number, ValueRange parts);
   Value getPartialRow(const Item &item, Value m, Value head);
   Row getKeyOuterRow(const Item &item, Value row);
   Row getRow(const Item &item, Value row);
@@ -177,7 +178,9 @@ private:
   State getInitialState();
   /// One step, from products to weights; the hook stands after what reads numbers.
   SoftmaxStep getSoftmaxStep(const KeySlots &slots, ScoreTiles &scores, Value products, Value stage, Value max, Value sum, Hook afterNumbers);
-  /// The same with `-inf` where the union of lists has a key that the list of a row has not.
+  Value getListOfRow(Value row);
+  Value getMembers(Value stage);
+  /// The scores with `-inf` where the union of lists has a key that the list of a row has not.
   Value hideFromOthers(Value logits, Value stage);
   Value getZeroScores();
   Value rescale(Value output, Value factors);

@@ -28,32 +28,34 @@ AttendKernel::Entry AttendKernel::getEntry(const Item &item, Value i) {
   return {k.toIndex(k.div(entry, width)), k.toIndex(k.rem(entry, width))};
 }
 
-AttendKernel::Item AttendKernel::decodeKeyOuterItem(Value number) {
-  int64_t cellsOfHead = plan.cells / plan.selection->getHeads();
-  Value total = k.toIndex(k.load(k.getArgument(numItemsArg), k.index(0)));
-  Value parts = k.loadVector(k.getArgument(itemsArg), {k.rem(number, total), k.index(0)}, TransposedLists::numItemParts);
-  auto part = [&](int64_t i) -> Value { return vector::ExtractOp::create(k.builder, k.loc, parts, i); };
-  Value blocks = k.div(k.add(keyRows, k.i32(plan.selection->getKeyBlock() - 1)), k.i32(plan.selection->getKeyBlock()));
-  Value block = part(TransposedLists::blockPart), head = k.toIndex(k.div(block, blocks));
+/// What memory says of an item: a value for each part.
+SmallVector<Value> AttendKernel::loadKeyOuterItem(Value number) {
+  Value tile = k.div(number, k.index(plan.cells / plan.selection->getHeads()));
+  Value parts = k.loadVector(k.getArgument(itemsArg), {tile, k.index(0)}, TransposedLists::numItemParts);
+  SmallVector<Value> values;
+  for (int64_t i = 0; i < TransposedLists::numItemParts; ++i)
+    values.push_back(vector::ExtractOp::create(k.builder, k.loc, parts, i));
+  return values;
+}
+
+AttendKernel::Item AttendKernel::decodeKeyOuterItem(Value number, ValueRange part) {
   Item item;
   item.exists = k.bit(true);
+  Value cellsOfHead = k.index(plan.cells / plan.selection->getHeads()), cellInHead = k.rem(number, cellsOfHead);
+  Value blocks = k.div(k.add(keyRows, k.i32(plan.selection->getKeyBlock() - 1)), k.i32(plan.selection->getKeyBlock()));
+  Value block = part[TransposedLists::blockPart];
   item.batch = k.getArgument(batchArg);
-  item.cell = k.add(k.mul(head, k.index(cellsOfHead)), k.div(number, total));
+  item.cell = k.add(k.mul(k.toIndex(k.div(block, blocks)), cellsOfHead), cellInHead);
   item.list = k.index(0);
   item.block = k.rem(block, blocks);
-  item.firstEntry = part(TransposedLists::firstEntryPart);
-  item.numEntries = part(TransposedLists::entriesPart);
-  item.firstRow = part(TransposedLists::firstRowPart);
-
-  // Entries ascend, and so do their queries.
-  Value shift = k.sub(tokens, queries), rows = k.i32(plan.rowsPerList), queryBlock = k.i32(plan.queryBlock);
-  auto getFirstQuery = [&](Value row) {
-    Value list = k.add(k.getArgument(firstListArg), getEntry(item, k.div(row, rows)).list);
-    return k.mul(k.toI32(list), queryBlock);
-  };
-  item.firstPosition = k.add(getFirstQuery(item.firstRow), shift);
-  Value last = k.add(getFirstQuery(k.add(item.firstRow, k.i32(plan.tileRows - 1))), k.i32(plan.queryBlock - 1));
-  item.lastPosition = k.add(k.min(last, k.sub(queries, k.i32(1))), shift);
+  item.firstEntry = part[TransposedLists::firstEntryPart];
+  item.numEntries = part[TransposedLists::entriesPart];
+  item.firstRow = part[TransposedLists::firstRowPart];
+  // Those of all lists that were transposed together: closer bounds would take more loads than they save.
+  Value shift = k.sub(tokens, queries), firstList = k.toI32(k.getArgument(firstListArg)), queryBlock = k.i32(plan.queryBlock);
+  Value end = k.mul(k.add(firstList, k.toI32(k.getArgument(numListsArg))), queryBlock);
+  item.firstPosition = k.add(k.mul(firstList, queryBlock), shift);
+  item.lastPosition = k.add(k.sub(k.min(end, queries), k.i32(1)), shift);
   return item;
 }
 

@@ -54,13 +54,25 @@ void AttendKernel::buildRoles(Value total) {
 SmallVector<Value> AttendKernel::forEachItemAndOne(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(const Item &, ValueRange)> body) {
   Value first = gpu::BlockIdOp::create(k.builder, k.loc, gpu::Dimension::x), step = gpu::GridDimOp::create(k.builder, k.loc, gpu::Dimension::x);
   Value end = plan.takesTurns ? total : k.select(k.lt(first, total), k.add(total, step), total);
-  return k.forEachItem(end, inits, [&](Value number, ValueRange carried) {
-    Item item = decodeItem(k.min(number, k.sub(total, k.index(1))));
+  // What memory says of an item is read while the one before is worked on.
+  SmallVector<Value> all(inits);
+  auto load = [&](Value number) { return loadKeyOuterItem(k.max(k.min(number, k.sub(total, k.index(1))), k.index(0))); };
+  if (plan.isKeyOuter)
+    all.append(load(first));
+  SmallVector<Value> ended = k.forEachItem(end, all, [&](Value number, ValueRange carried) {
+    ValueRange own = carried.take_front(inits.size()), parts = carried.drop_front(inits.size());
+    SmallVector<Value> following = plan.isKeyOuter ? load(k.add(number, step)) : SmallVector<Value>();
+    Value inside = k.min(number, k.sub(total, k.index(1)));
+    Item item = plan.isKeyOuter ? decodeKeyOuterItem(inside, parts) : decodeItem(inside);
     item.exists = k.lt(number, total);
     if (plan.isKeyOuter)
       item.numEntries = k.select(item.exists, item.numEntries, k.i32(0));
-    return body(item, carried);
+    SmallVector<Value> yielded = body(item, own);
+    yielded.append(following);
+    return yielded;
   });
+  ended.resize(inits.size());
+  return ended;
 }
 
 /// What says which rows an item has, for a loop that carries it.

@@ -2,21 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Three kernels. The first sets a bit for every block and list that has it, and counts; the second says where the entries and items of each
-// block begin; the third writes them, in the order of the bits. So no order depends on chance.
+// Three kernels. The first sets a bit for every block and list that has it, and counts those before each word of bits; the second says where the
+// entries and items of each block begin; the third writes them, in the order of the bits. So no order depends on chance.
 //
 //===----------------------------------------------------------------------===//
 
 #include "TransposeLists.h"
-#include "Attend.h"
 #include "Block.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "ssa/IR/Geometry.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::ssa;
 
 static constexpr int64_t bits = 32;
+/// A word of bits, and how many bits are set in those before.
+enum MarkPart { wordPart, beforePart, numMarkParts };
 
 TransposedLists::TransposedLists(HostFunction &host, SparseAttendOp op, Value capacity, int64_t rows, int64_t tileRows)
     : host(host), op(op), type(cast<SelectionType>(op.getSelections().front().getType())), rows(rows), tileRows(tileRows),
@@ -26,7 +27,7 @@ TransposedLists::TransposedLists(HostFunction &host, SparseAttendOp op, Value ca
   auto allocate = [&](ArrayRef<OpFoldResult> sizes) { return host.allocateWorkspace(op.getLoc(), sizes, i32); };
   blocks = e.ceilDiv(e.dim(host.getBuffer(op.getKey()), 2), e.index(type.getKeyBlock()));
   Value all = e.mul(blocks, e.index(type.getHeads())), places = e.mul(capacity, e.index(type.getHeads() * type.getWidth()));
-  marks = allocate({all, e.ceilDiv(capacity, e.index(bits))});
+  marks = allocate({all, e.ceilDiv(capacity, e.index(bits)), e.builder.getIndexAttr(numMarkParts)});
   counts = allocate({all});
   firstEntries = allocate({all});
   firstItems = allocate({all});
@@ -52,7 +53,7 @@ static Value getListRow(Emitter &e, Value lists, Value first, Value i) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A block of threads has 32 neighbouring key blocks of a head, and looks at all lists of the range.
+/// A block of threads has some neighbouring key blocks of a head, and looks at all lists of the range.
 class MarkKernel : public BlockKernel {
 public:
   enum Argument { listsArg, marksArg, countsArg, queriesArg, tokensArg, blocksArg, batchArg, firstArg, countArg };
@@ -62,11 +63,12 @@ public:
 
   void buildItem(Value item);
 
-  static constexpr int64_t threads = 256, blocksOfItem = 32, wordsOfBlock = TransposedLists::maxLists / bits;
+  static constexpr int64_t threads = 1024, blocksOfItem = 64, wordsOfBlock = TransposedLists::maxLists / bits;
 
 private:
   Value isInSight(Value number, Value list);
   void setBits(Value head, Value firstBlock);
+  void setBit(Value list, Value number, Value firstBlock, Value exists);
   void countBits(Value head, Value firstBlock);
 
   SparseAttendOp op;
@@ -82,21 +84,38 @@ Value MarkKernel::isInSight(Value number, Value list) {
     return bit(true);
   BlocksAttr blocks = op.getBlocksOrTokens();
   int64_t queryBlock = type.getQueryBlock();
-  Value queries = getArgument(queriesArg), last = add(mul(add(getArgument(firstArg), list), index(queryBlock)), index(queryBlock - 1));
+  Value queries = getArgument(queriesArg), last = add(mul(add(getArgument(firstArg), toIndex(list)), index(queryBlock)), index(queryBlock - 1));
   Value position = sub(add(min(last, sub(queries, index(1))), getArgument(tokensArg)), queries);
   Value end = add(mul(toIndex(number), index(type.getKeyBlock() * blocks.getStride())), index(blocks.getOffset() + blocks.getSize() - 1));
   return le(end, position);
 }
 
+/// Some neighbouring threads have the numbers of a list; several loads of a thread are under way at a time.
 void MarkKernel::setBits(Value head, Value firstBlock) {
-  Value width = index(type.getWidth()), buffer = getArgument(listsArg);
-  loop(threadId(), mul(getArgument(countArg), width), index(threads), [&](Value i) {
-    Value list = div(i, width), row = getListRow(*this, buffer, getArgument(firstArg), list);
-    Value number = load(buffer, {getArgument(batchArg), head, row, rem(i, width)}), place = sub(number, toI32(firstBlock));
-    Value exists = both(ult(place, i32(blocksOfItem)), lt(number, toI32(getArgument(blocksArg))));
-    ifThen(both(exists, isInSight(number, list)), [&] {
-      Value word = add(mul(toIndex(place), index(wordsOfBlock)), div(list, index(bits)));
-      atomicOr(shiftLeft(i32(1), toI32(rem(list, index(bits)))), bitsOfBlocks, word);
+  constexpr int64_t unroll = 4;
+  int64_t width = type.getWidth(), threadsOfList = std::min<int64_t>(llvm::PowerOf2Ceil(width), threads), listsAtATime = threads / threadsOfList;
+  Value buffer = getArgument(listsArg), first = getArgument(firstArg), place = rem(thread(), i32(threadsOfList)), count = toI32(getArgument(countArg));
+  loop(div(thread(), i32(threadsOfList)), count, i32(unroll * listsAtATime), [&](Value firstList) {
+    for (int64_t begin = 0; begin < width; begin += threadsOfList) {
+      Value inList = add(place, i32(begin)), isPlace = lt(inList, i32(width)), column = toIndex(min(inList, i32(width - 1)));
+      SmallVector<Value> lists, numbers;
+      for (int64_t u = 0; u < unroll; ++u) {
+        lists.push_back(add(firstList, i32(u * listsAtATime)));
+        Value row = getListRow(*this, buffer, first, toIndex(min(lists.back(), sub(count, i32(1)))));
+        numbers.push_back(load(buffer, {getArgument(batchArg), head, row, column}));
+      }
+      for (int64_t u = 0; u < unroll; ++u)
+        setBit(lists[u], numbers[u], firstBlock, both(isPlace, lt(lists[u], count)));
+    }
+  });
+}
+
+void MarkKernel::setBit(Value list, Value number, Value firstBlock, Value exists) {
+  Value place = sub(number, firstBlock);
+  ifThen(both(exists, ult(place, i32(blocksOfItem))), [&] {
+    ifThen(both(lt(number, toI32(getArgument(blocksArg))), isInSight(number, list)), [&] {
+      Value word = add(mul(place, i32(wordsOfBlock)), div(list, i32(bits)));
+      atomicOr(shiftLeft(i32(1), rem(list, i32(bits))), bitsOfBlocks, toIndex(word));
     });
   });
 }
@@ -109,11 +128,16 @@ void MarkKernel::countBits(Value head, Value firstBlock) {
     Value count = loop(index(0), words, index(warpSize), i32(0), [&](Value first, ValueRange carried) -> SmallVector<Value> {
       Value word = add(first, toIndex(lane())), exists = lt(word, words);
       Value found = load(bitsOfBlocks, add(mul(place, index(wordsOfBlock)), min(word, index(wordsOfBlock - 1))));
-      ifThen(exists, [&] { store(found, getArgument(marksArg), {row, word}); });
-      return {add(carried[0], select(exists, popCount(found), i32(0)))};
+      found = select(exists, found, i32(0));
+      Scan sums = scanWarp(popCount(found));
+      ifThen(exists, [&] {
+        Value parts[] = {found, add(carried[0], sums.before)};
+        auto vector = VectorType::get({numMarkParts}, builder.getI32Type());
+        storeVector(vector::FromElementsOp::create(builder, loc, vector, parts), getArgument(marksArg), {row, word, index(0)});
+      });
+      return {add(carried[0], sums.total)};
     })[0];
-    Value total = warpSum(count);
-    ifThen(eq(lane(), i32(0)), [&] { store(total, getArgument(countsArg), row); });
+    ifThen(eq(lane(), i32(0)), [&] { store(count, getArgument(countsArg), row); });
   });
 }
 
@@ -123,7 +147,7 @@ void MarkKernel::buildItem(Value item) {
   barrier(); // the bits of the item before have been read
   loop(threadId(), index(blocksOfItem * wordsOfBlock), index(threads), [&](Value i) { store(i32(0), bitsOfBlocks, i); });
   barrier();
-  setBits(head, firstBlock);
+  setBits(head, toI32(firstBlock));
   barrier();
   countBits(head, firstBlock);
 }
@@ -140,28 +164,46 @@ void TransposedLists::buildMarks(const ListRange &range) {
 // Places
 //===----------------------------------------------------------------------===//
 
-/// One block adds up all counts.
+/// One block adds up all counts: a thread has some that follow one another.
 void TransposedLists::buildPlaces() {
   constexpr int64_t threads = 1024;
-  enum { countsArg, firstEntriesArg, firstItemsArg, numItemsArg };
-  BlockKernel k(host.builder, op, "ssa_place_entries", threads, {counts, firstEntries, firstItems, numItems});
+  enum { countsArg, firstEntriesArg, firstItemsArg, numItemsArg, itemsArg };
+  BlockKernel k(host.builder, op, "ssa_place_entries", threads, {counts, firstEntries, firstItems, numItems, items});
   Value entrySums = k.addShared(k.builder.getI32Type(), threads / warpSize), itemSums = k.addShared(k.builder.getI32Type(), threads / warpSize);
   Emitter e(host.builder, op.getLoc());
   k.forEachItem(e.index(1), [&](Value) {
-    Value all = k.dim(k.getArgument(countsArg), 0);
-    SmallVector<Value> sums = k.loop(k.index(0), all, k.index(threads), {k.i32(0), k.i32(0)}, [&](Value first, ValueRange carried) -> SmallVector<Value> {
-      Value i = k.add(first, k.threadId()), exists = k.lt(i, all);
-      Value count = k.load(k.getArgument(countsArg), k.min(i, k.sub(all, k.index(1))));
-      count = k.select(exists, count, k.i32(0));
-      Value tiles = k.toI32(k.ceilDiv(k.mul(k.toIndex(count), k.index(rows)), k.index(tileRows)));
-      BlockKernel::Scan entriesBefore = k.scan(count, entrySums), itemsBefore = k.scan(tiles, itemSums);
-      k.ifThen(exists, [&] {
-        k.store(k.add(carried[0], entriesBefore.before), k.getArgument(firstEntriesArg), i);
-        k.store(k.add(carried[1], itemsBefore.before), k.getArgument(firstItemsArg), i);
+    Value all = k.toI32(k.dim(k.getArgument(countsArg), 0)), perThread = k.ceilDiv(all, k.i32(threads));
+    Value begin = k.mul(k.thread(), perThread), end = k.min(k.add(begin, perThread), all);
+    // Sums of entries and items so far; several loads are under way at a time.
+    constexpr int64_t unroll = 8;
+    auto addUp = [&](Value entries, Value items, llvm::function_ref<void(Value i, Value entries, Value items)> visit) {
+      return k.loop(begin, end, k.i32(unroll), {entries, items}, [&](Value first, ValueRange sums) -> SmallVector<Value> {
+        SmallVector<Value> found, next(sums);
+        for (int64_t u = 0; u < unroll; ++u) {
+          Value i = k.add(first, k.i32(u)), count = k.load(k.getArgument(countsArg), k.toIndex(k.min(i, k.sub(end, k.i32(1)))));
+          found.push_back(k.select(k.lt(i, end), count, k.i32(0)));
+        }
+        for (int64_t u = 0; u < unroll; ++u) {
+          Value i = k.add(first, k.i32(u));
+          if (visit)
+            k.ifThen(k.lt(i, end), [&] { visit(k.toIndex(i), next[0], next[1]); });
+          next[0] = k.add(next[0], found[u]);
+          next[1] = k.add(next[1], k.toI32(k.ceilDiv(k.mul(k.toIndex(found[u]), k.index(rows)), k.index(tileRows))));
+        }
+        return next;
       });
-      return {k.add(carried[0], entriesBefore.total), k.add(carried[1], itemsBefore.total)};
+    };
+    SmallVector<Value> own = addUp(k.i32(0), k.i32(0), nullptr);
+    BlockKernel::Scan entriesBefore = k.scan(own[0], entrySums), itemsBefore = k.scan(own[1], itemSums);
+    addUp(entriesBefore.before, itemsBefore.before, [&](Value i, Value entries, Value items) {
+      k.store(entries, k.getArgument(firstEntriesArg), i);
+      k.store(items, k.getArgument(firstItemsArg), i);
     });
-    k.ifThen(k.eq(k.thread(), k.i32(0)), [&] { k.store(sums[1], k.getArgument(numItemsArg), k.index(0)); });
+    k.ifThen(k.eq(k.thread(), k.i32(0)), [&] {
+      k.store(itemsBefore.total, k.getArgument(numItemsArg), k.index(0));
+      // The first item is read even if there is none.
+      k.ifThen(k.eq(itemsBefore.total, k.i32(0)), [&] { k.storeVector(k.broadcast(k.i32(0), numItemParts), k.getArgument(itemsArg), {k.index(0), k.index(0)}); });
+    });
   });
   k.finish();
 }
@@ -170,48 +212,48 @@ void TransposedLists::buildPlaces() {
 // Entries and items
 //===----------------------------------------------------------------------===//
 
-/// A warp has one block of a head.
+/// Some blocks of threads write entries, a thread that of a place in a list; in others a warp writes the items of a key block.
 void TransposedLists::buildEntries(const ListRange &range) {
   constexpr int64_t threads = 256;
   enum { listsArg, marksArg, countsArg, firstEntriesArg, firstItemsArg, entriesArg, itemsArg, blocksArg, batchArg, firstArg, countArg };
   BlockKernel k(host.builder, op, "ssa_write_entries", threads,
                 {lists, marks, counts, firstEntries, firstItems, entries, items, blocks, range.batch, range.first, range.count});
   Emitter e(host.builder, op.getLoc());
-  auto writeItems = [&](Value block, Value firstEntry, Value count) {
-    Value firstItem = k.toIndex(k.load(k.getArgument(firstItemsArg), block));
-    Value tiles = k.ceilDiv(k.mul(k.toIndex(count), k.index(rows)), k.index(tileRows));
+  int64_t width = type.getWidth();
+  auto writeItems = [&](Value block) {
+    Value firstItem = k.toIndex(k.load(k.getArgument(firstItemsArg), block)), count = k.load(k.getArgument(countsArg), block);
+    Value firstEntry = k.load(k.getArgument(firstEntriesArg), block), tiles = k.ceilDiv(k.mul(k.toIndex(count), k.index(rows)), k.index(tileRows));
     k.loop(k.toIndex(k.lane()), tiles, k.index(warpSize), [&](Value tile) {
       Value parts[] = {k.toI32(block), firstEntry, count, k.toI32(k.mul(tile, k.index(tileRows)))};
       auto vector = VectorType::get({numItemParts}, k.builder.getI32Type());
       k.storeVector(vector::FromElementsOp::create(k.builder, k.loc, vector, parts), k.getArgument(itemsArg), {k.add(firstItem, tile), k.index(0)});
     });
   };
-  auto writeEntries = [&](Value block, Value firstEntry) {
-    Value number = k.toI32(k.rem(block, k.getArgument(blocksArg))), head = k.div(block, k.getArgument(blocksArg));
-    Value words = k.ceilDiv(k.getArgument(countArg), k.index(bits));
-    k.loop(k.index(0), words, k.index(warpSize), firstEntry, [&](Value first, ValueRange carried) -> SmallVector<Value> {
-      Value word = k.add(first, k.toIndex(k.lane())), isWord = k.lt(word, words);
-      Value marked = k.load(k.getArgument(marksArg), {block, k.min(word, k.sub(words, k.index(1)))});
-      marked = k.select(isWord, marked, k.i32(0));
-      BlockKernel::Scan before = k.scanWarp(k.popCount(marked));
-      k.loopWhile({marked, k.add(carried[0], before.before)}, [&](ValueRange c) { return k.ne(c[0], k.i32(0)); }, [&](ValueRange c) -> SmallVector<Value> {
-        Value list = k.add(k.mul(word, k.index(bits)), k.toIndex(k.countTrailingZeros(c[0])));
-        Value row = getListRow(k, k.getArgument(listsArg), k.getArgument(firstArg), list);
-        Value place = findInList(k, k.getArgument(listsArg), type.getWidth(), {k.getArgument(batchArg), head, row}, number);
-        Value entry = k.toI32(k.add(k.mul(list, k.index(type.getWidth())), place));
-        k.store(entry, k.getArgument(entriesArg), k.toIndex(c[1]));
-        return {k.both(c[0], k.sub(c[0], k.i32(1))), k.add(c[1], k.i32(1))};
+  auto writeEntry = [&](Value head, Value place) {
+    Value list = k.div(place, k.index(width)), row = getListRow(k, k.getArgument(listsArg), k.getArgument(firstArg), list);
+    Value number = k.load(k.getArgument(listsArg), {k.getArgument(batchArg), head, row, k.rem(place, k.index(width))});
+    k.ifThen(k.ult(number, k.toI32(k.getArgument(blocksArg))), [&] {
+      Value block = k.add(k.mul(head, k.getArgument(blocksArg)), k.toIndex(number));
+      Value mark = k.loadVector(k.getArgument(marksArg), {block, k.div(list, k.index(bits)), k.index(0)}, numMarkParts);
+      auto part = [&](MarkPart i) -> Value { return vector::ExtractOp::create(k.builder, k.loc, mark, int64_t(i)); };
+      Value own = k.shiftLeft(k.i32(1), k.toI32(k.rem(list, k.index(bits))));
+      k.ifThen(k.ne(k.both(part(wordPart), own), k.i32(0)), [&] { // it is in sight
+        Value before = k.add(part(beforePart), k.popCount(k.both(part(wordPart), k.sub(own, k.i32(1)))));
+        k.store(k.toI32(place), k.getArgument(entriesArg), k.toIndex(k.add(k.load(k.getArgument(firstEntriesArg), block), before)));
       });
-      return {k.add(carried[0], before.total)};
     });
   };
-  Value all = e.mul(blocks, e.index(type.getHeads()));
-  k.forEachItem(e.ceilDiv(all, e.index(threads / warpSize)), [&](Value item) {
-    Value block = k.add(k.mul(item, k.index(threads / warpSize)), k.toIndex(k.warp()));
-    k.ifThen(k.lt(block, k.dim(k.getArgument(countsArg), 0)), [&] {
-      Value firstEntry = k.load(k.getArgument(firstEntriesArg), block), count = k.load(k.getArgument(countsArg), block);
-      writeItems(block, firstEntry, count);
-      writeEntries(block, firstEntry);
+  auto perHead = [&](Emitter &e, Value lists) { return e.ceilDiv(e.mul(lists, e.index(width)), e.index(threads)); };
+  Value all = e.mul(blocks, e.index(type.getHeads())), warps = e.index(threads / warpSize);
+  Value total = e.add(e.mul(perHead(e, range.count), e.index(type.getHeads())), e.ceilDiv(all, warps));
+  k.forEachItem(total, [&](Value item) {
+    Value parts = perHead(k, k.getArgument(countArg)), forEntries = k.mul(parts, k.index(type.getHeads()));
+    k.ifThenElse(k.lt(item, forEntries), [&] {
+      Value place = k.add(k.mul(k.rem(item, parts), k.index(threads)), k.threadId());
+      k.ifThen(k.lt(place, k.mul(k.getArgument(countArg), k.index(width))), [&] { writeEntry(k.div(item, parts), place); });
+    }, [&] {
+      Value block = k.add(k.mul(k.sub(item, forEntries), k.index(k.getNumWarps())), k.toIndex(k.warp()));
+      k.ifThen(k.lt(block, k.dim(k.getArgument(countsArg), 0)), [&] { writeItems(block); });
     });
   });
   k.finish();

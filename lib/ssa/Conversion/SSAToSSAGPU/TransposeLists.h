@@ -18,8 +18,8 @@ struct ListRange {
 /// and *items*, up to so many rows of a block's entries. All is made on the device, in the same order on every run.
 class TransposedLists {
 public:
-  /// The most lists at a time: a bit for each of them and 32 blocks fit shared memory.
-  static constexpr int64_t maxLists = 8192;
+  /// The most lists at a time: a bit for each of them and of 64 blocks takes 32 KiB of shared memory.
+  static constexpr int64_t maxLists = 4096;
 
   /// Memory for up to `capacity` lists. An entry has `rows` rows, an item up to `tileRows`.
   TransposedLists(HostFunction &host, SparseAttendOp op, Value capacity, int64_t rows, int64_t tileRows);
@@ -44,7 +44,7 @@ private:
   SelectionType type;
   int64_t rows, tileRows;
   Value lists, blocks;       // of each head
-  Value marks;               // a bit for every block and list
+  Value marks;               // a bit for every block and list, and sums of them
   Value counts, firstEntries, firstItems; // of every block; i32
 };
 
