@@ -185,7 +185,9 @@ bool ScheduleAttr::keepsWeightsInKeys(SparseAttendOp op) const {
 int64_t ScheduleAttr::getQuerySlots(SparseAttendOp op) const {
   if (usesTensorMemory()) // products of scores read the queries, and end long before an item does
     return 1;
-  // A long ring of keys takes the room of a second tile.
+  // Where tiles see few keys each, queries are what has to come in time; a long ring of keys takes the room of a second tile.
+  if (getOrder() == LoopOrder::key_outer && hasRoles() && getDim(op) <= 128 && getTileRows() <= 192 && getStages() * getTileKeys() <= 128)
+    return 3;
   return hasRoles() && getDim(op) <= 128 && getStages() * getTileKeys() <= 256 ? 2 : 1;
 }
 
@@ -211,8 +213,10 @@ int64_t ScheduleAttr::getSharedBytes(SparseAttendOp op) const {
     barriers = 16 * (2 * getStages() + slots + getScoreSlots(op) + weightSlots + 1 + 2 * items);
     exchanged = items * 4 * (rows + 2);
   }
+  // Which rows a tile has where keys come first, and a little more.
+  int64_t gathered = getOrder() == LoopOrder::key_outer ? slots * 4 * (rows + 8) : 0;
   constexpr int64_t alignment = 16;
-  return slots * rows * padded(getDim(op)) + getStages() * (keys * step + members) + exchanged + barriers + 4 * alignment;
+  return gathered + slots * rows * padded(getDim(op)) + getStages() * (keys * step + members) + exchanged + barriers + 4 * alignment;
 }
 
 int64_t ScheduleAttr::getBlocksPerSM(SparseAttendOp op, TargetAttr target) const {

@@ -49,6 +49,8 @@ struct AttendPlan {
   int64_t membersOfStep() const { return KeySlots::getMembersOfStep(memberWords, selection->getKeyBlock(), tileKeys); }
   bool usesTensorMemory() const { return instruction == Instruction::tcgen05; }
   bool hasRoles() const { return instruction != Instruction::mma_sync; }
+  /// Products of different steps are not under way together: items of few steps have registers for taller tiles then.
+  bool isStepwise() const { return isKeyOuter && !takesTurns && !usesTensorMemory(); }
   int64_t tilesPerList() const { return ceilDiv(queryBlock * group, tileRows); }
   int64_t paddedDim() const { return ceilDiv(dim, 16) * 16; }
   /// Of one part, if there are several.
@@ -81,16 +83,13 @@ private:
     Value m, head, exists; // index, i32, i1
     Value partial;         // which of the partial outputs it is, an index; null where outputs are whole
   };
-  /// Where a key block stands: in which list of those that were transposed, and its place there; index.
-  struct Entry {
-    Value list, place;
-  };
   /// Sizes, and the place of one item.
   struct Item {
     Value batch, cell, list, firstRow; // index, index, index, i32
     Value firstPosition, lastPosition; // i32
     Value part;                        // of the steps, i32; null where they are not split
-    Value block, firstEntry, numEntries; // i32: the key block of the item, where its entries begin, how many it has; of `key_outer`
+    // Of `key_outer`: the key block, where its entries begin, how many it has, i32; for consumers the entries of all rows, which are shared.
+    Value block, firstEntry, numEntries, entriesOfRows;
     Value valuePart;                     // of the columns of the output, an index; null if there is one
     Value exists;                        // i1: false of the item behind the last
   };
@@ -110,8 +109,16 @@ private:
   void readSizes();
   Item decodeItem(Value item);
   Value getKeyOuterTotal();
-  Entry getEntry(const Item &item, Value i);
+  Value getEntry(const Item &item, Value row);
   SmallVector<Value> loadKeyOuterItem(Value number);
+  void publishKeyOuterItem(const Item &item, Value slot);
+  Item readKeyOuterItem(Value slot);
+  void setKeyOuterPositions(Item &item);
+  void produceKeyOuter(Value total);
+  Value produceStep(const Item &item, const KeySlots &slots, Value step, Value ticket);
+  void consumeKeyOuter(Value total);
+  /// What producers tell consumers of an item, behind the entries of its rows.
+  enum PublishedPart { cellPart, blockPart, firstRowPart, numPublishedParts };
   Item decodeKeyOuterItem(Value number, ValueRange parts);
   Value getPartialRow(const Item &item, Value m, Value head);
   Row getKeyOuterRow(const Item &item, Value row);
@@ -209,7 +216,7 @@ private:
   Value queries, tokens, keyRows; // i32
   BufferView queryView, outputView, lseView;
   Rows keys, values; // one pipe and ring for both if values are keys
-  Value queryRing, queryMap, queryPipe, numberRing, memberRing, stepsRing, weightTile, scratch;
+  Value queryRing, queryMap, queryPipe, numberRing, memberRing, stepsRing, itemRing, weightTile, scratch;
   /// What a group that takes turns gives to the other.
   struct Exchange {
     Value rows, weights, pipe;

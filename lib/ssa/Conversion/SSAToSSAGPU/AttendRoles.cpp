@@ -11,6 +11,8 @@ using namespace mlir::ssa;
 void AttendKernel::allocateRoles() {
   int64_t producers = plan.producers() / 32, consumers = plan.consumers() / 32, ofGroup = consumers / plan.groups;
   stepsRing = t.alloc({plan.querySlots, 1}, k.builder.getI32Type());
+  if (plan.isStepwise())
+    itemRing = t.alloc({plan.querySlots, plan.tileRows + numPublishedParts}, k.builder.getI32Type());
   queryPipe = t.allocPipe(plan.querySlots, producers, consumers);
   keys.pipe = t.allocPipe(plan.stages, producers, consumers);
   if (!plan.valuesAreKeys)
@@ -42,10 +44,10 @@ void AttendKernel::buildRoles(Value total) {
   int64_t registers = (share * (warpgroups + 1) - producerRegisters) / warpgroups / 8 * 8;
   k.setBlocksPerSM(plan.blocksPerSM);
   registers = std::min(registers, most);
-  auto produces = [&] { produce(total); };
+  auto produces = [&] { plan.isStepwise() ? produceKeyOuter(total) : produce(total); };
   KernelBuilder::Role producers{plan.producers(), producerRegisters, produces};
   if (!plan.takesTurns)
-    return k.addRoles({{plan.consumers(), registers, [&] { consume(total); }}, producers});
+    return k.addRoles({{plan.consumers(), registers, [&] { plan.isStepwise() ? consumeKeyOuter(total) : consume(total); }}, producers});
   int64_t ofGroup = plan.consumers() / 2;
   k.addRoles({{ofGroup, registers, [&] { takeTurns(0, total); }}, {ofGroup, registers, [&] { takeTurns(1, total); }}, producers});
 }
@@ -54,25 +56,13 @@ void AttendKernel::buildRoles(Value total) {
 SmallVector<Value> AttendKernel::forEachItemAndOne(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(const Item &, ValueRange)> body) {
   Value first = gpu::BlockIdOp::create(k.builder, k.loc, gpu::Dimension::x), step = gpu::GridDimOp::create(k.builder, k.loc, gpu::Dimension::x);
   Value end = plan.takesTurns ? total : k.select(k.lt(first, total), k.add(total, step), total);
-  // What memory says of an item is read while the one before is worked on.
-  SmallVector<Value> all(inits);
-  auto load = [&](Value number) { return loadKeyOuterItem(k.max(k.min(number, k.sub(total, k.index(1))), k.index(0))); };
-  if (plan.isKeyOuter)
-    all.append(load(first));
-  SmallVector<Value> ended = k.forEachItem(end, all, [&](Value number, ValueRange carried) {
-    ValueRange own = carried.take_front(inits.size()), parts = carried.drop_front(inits.size());
-    SmallVector<Value> following = plan.isKeyOuter ? load(k.add(number, step)) : SmallVector<Value>();
-    Value inside = k.min(number, k.sub(total, k.index(1)));
-    Item item = plan.isKeyOuter ? decodeKeyOuterItem(inside, parts) : decodeItem(inside);
+  return k.forEachItem(end, inits, [&](Value number, ValueRange carried) {
+    Item item = decodeItem(k.min(number, k.sub(total, k.index(1))));
     item.exists = k.lt(number, total);
     if (plan.isKeyOuter)
       item.numEntries = k.select(item.exists, item.numEntries, k.i32(0));
-    SmallVector<Value> yielded = body(item, own);
-    yielded.append(following);
-    return yielded;
+    return body(item, carried);
   });
-  ended.resize(inits.size());
-  return ended;
 }
 
 /// What says which rows an item has, for a loop that carries it.
