@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What benchmarks/select.py times.
+// What benchmarks/compare.py times of routing and selecting.
 
 !s = tensor<?x1x?x?xf32>
 !k = tensor<?x1x?x16xbf16>

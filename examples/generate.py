@@ -62,6 +62,25 @@ def slopes(heads):
     return lambda rng, b, m, n: round_to(np.exp2(-8 * np.arange(1, heads + 1) / heads), "f32")
 
 
+def few(make, rows):
+    """So many rows, however long the sequence is."""
+    return lambda rng, b, m, n: make(rng, b, rows, rows)
+
+
+def blank(rng, b, m, n):
+    """Of which only the number of rows counts."""
+    return np.zeros((b, 1, n, 1), np.float32)
+
+
+def cache(heads, width, columns):
+    return lambda rng, b, m, n: round_to(rng.standard_normal((b, heads, 1, width, columns)), "bf16")
+
+
+def cache_index(heads, width):
+    """The first tokens; -1 where there are fewer."""
+    return lambda rng, b, m, n: np.tile(np.where(np.arange(width) < n, np.arange(width), -1).astype(np.int32), (b, heads, 1, 1))
+
+
 QKV = dict(q=queries(16, 128), k=keys(4, 128), v=keys(4, 128))
 LATENT = dict(q=queries(16, 576), k=keys(1, 576))
 INDEXER = dict(qi=queries(16, 128, "f8E4M3FN"), ki=keys(1, 128, "f8E4M3FN"), sc=scales(), w=per_query(16))
@@ -69,8 +88,14 @@ INDEXER = dict(qi=queries(16, 128, "f8E4M3FN"), ki=keys(1, 128, "f8E4M3FN"), sc=
 # The tensors of every example.
 TENSORS = {
     "dsa": LATENT | INDEXER,
+    "fading": QKV | dict(rates=slopes(16)),
     "hisa": LATENT | INDEXER,
     "infllm-v2": dict(q=queries(32, 128), k=keys(2, 128), v=keys(2, 128)),
+    "kv-compress": QKV | dict(
+        # Of later calls: three queries, the last of five tokens.
+        ql=few(queries(16, 128), 3), kn=few(keys(4, 128), 5), vn=few(keys(4, 128), 5), prompt=blank,
+        kc=cache(4, 512, 128), vc=cache(4, 512, 128), index=cache_index(4, 512),
+    ),
     "low-rank": QKV | dict(wq=weights(16, 128, 16, fmt="bf16"), wk=weights(4, 128, 16, fmt="bf16"), list=lists(4, 96, 1)),
     "moba": QKV,
     "msa": QKV | dict(qi=queries(4, 128), ki=keys(1, 128)),
@@ -91,8 +116,10 @@ TENSORS = {
 # The entries of every example with their arguments; the first is the whole pattern.
 ENTRIES = {
     "dsa": {"dsa": "q k qi ki sc w", "dsa_select": "qi ki sc w"},
+    "fading": {"fading": "q k v rates", "fading_select": "q k rates"},
     "hisa": {"hisa": "q k qi ki sc w", "hisa_select": "qi ki sc w"},
     "infllm-v2": {"infllm_v2": "q k v", "infllm_v2_select": "q k"},
+    "kv-compress": {"compress": "q k v", "compress_select": "q k", "attend_compressed": "ql kc vc index prompt kn vn", "gather_by": "v index"},
     "low-rank": {"low_rank": "q k v wq wk", "low_rank_select": "q k wq wk", "low_rank_reuse": "q k v list"},
     "moba": {"moba": "q k v", "moba_select": "q k"},
     "msa": {"msa": "q k v qi ki", "msa_select": "qi ki"},

@@ -117,12 +117,14 @@ def in_chunks(example):
 
 
 def add_examples():
-    values = {"dsa": "k", "hisa": "k", "second-stream": "k e e128"}
-    no_selection = "soft_cap alibi alibi_at hca window_sink window_sink_logit low_rank_reuse quest_bound".split()
-    chains = "nsa infllm-v2 msa xattention hisa dsa quest moba low-rank".split()
-    blocks_of_queries = "low-rank vertical-slash xattention".split()  # they begin with the call, not with the sequence
+    values = {"dsa": "k", "hisa": "k", "second-stream": "k e e128", "kv-compress": "v vc vn"}
+    no_selection = "soft_cap alibi alibi_at hca window_sink window_sink_logit low_rank_reuse quest_bound attend_compressed gather_by".split()
+    chains = "nsa infllm-v2 msa xattention hisa dsa quest moba low-rank fading".split()
+    blocks_of_queries = "low-rank vertical-slash xattention kv-compress".split()  # they begin with the call, not with the sequence
     for example, entries in examples.ENTRIES.items():
         for entry, names in entries.items():
+            if entry == "compress":
+                continue  # the parts are compared: what `compress_select` selects, and `gather_by`
             tensors = {name: examples.TENSORS[example][name] for name in names.split()}
             PATTERNS.append(
                 Pattern(

@@ -52,8 +52,8 @@ def every_option_in_help_is_accepted():
         for option in named:
             words = shlex.split(option.replace("FILE", file.name))
             # What makes kernels takes some patterns for some chips, and a module without any.
-            kernels = "kernels" in option or option.startswith(("--emit=", "--chip="))
-            words += ["--emit=bundle"] if option.startswith("--chip=") else []
+            kernels = "kernels" in option or option.startswith(("--emit=", "--chip=", "--sizes="))
+            words += ["--emit=bundle"] if option.startswith(("--chip=", "--sizes=")) else []
             done = ssa_opt(*words, text="module {}\n" if kernels else PATTERN)
             check(done.returncode == 0, f"{option}: {done.stderr}")
 

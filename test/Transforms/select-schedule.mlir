@@ -13,17 +13,17 @@ module attributes {ssa.target = #ssa.target<sm_90a>} {
     return %o : !q
   }
 
-  // Four query heads share a list: no more rows than a warp has.
+  // Four query heads share a list: they would fill a quarter of a warp's tile, rows that have a key block in common fill any.
   // CHECK-LABEL: @per_query
-  // CHECK: #ssa.schedule<order = head_packed, instruction = mma_sync, tile_rows = 16, tile_keys = 16, stages = 4>
+  // CHECK: #ssa.schedule<order = key_outer, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2, partials = bf16>
   func.func @per_query(%q: !q, %k: !kv, %v: !kv, %s: !ssa.selection<1x2x?x4, key_block = 64, sorted>) -> !q {
     %o, %l = ssa.sparse_attend %q, %k, %v at %s : !q, !kv, !kv, !ssa.selection<1x2x?x4, key_block = 64, sorted> -> !q, !l
     return %o : !q
   }
 
-  // Eight queries of four heads: 32 rows, of the 64 of a warpgroup.
+  // Eight queries of four heads: 32 rows, of the 64 of a warpgroup; two warps waste none.
   // CHECK-LABEL: @few_queries
-  // CHECK: #ssa.schedule<instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>
+  // CHECK: #ssa.schedule<instruction = mma_sync, tile_rows = 32, tile_keys = 32, stages = 2>
   func.func @few_queries(%q: !q, %k: !kv, %v: !kv, %s: !ssa.selection<1x2x?x4, key_block = 64, query_block = 8, sorted>) -> !q {
     %o, %l = ssa.sparse_attend %q, %k, %v at %s
         : !q, !kv, !kv, !ssa.selection<1x2x?x4, key_block = 64, query_block = 8, sorted> -> !q, !l

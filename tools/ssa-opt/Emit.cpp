@@ -10,7 +10,7 @@
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
 #include "ssa/Reference/ArgumentNames.h"
-#include "ssa/Target/Bundle.h"
+#include "ssa/Target/Explain.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -30,13 +30,47 @@ static llvm::cl::opt<Emission>
 static llvm::cl::list<std::string> chips("chip", llvm::cl::CommaSeparated, llvm::cl::value_desc("sm_90a,.."),
                                          llvm::cl::desc("compile for these chips (with --emit); default sm_100a"));
 
+static llvm::cl::opt<ExplanationForm>
+    explanation("explain", llvm::cl::ValueOptional, llvm::cl::desc("compile, and say what becomes of the pattern"),
+                llvm::cl::values(clEnumValN(ExplanationForm::Text, "", "for people"), clEnumValN(ExplanationForm::Text, "text", "for people"),
+                                 clEnumValN(ExplanationForm::JSON, "json", "for tools")));
+
+static llvm::cl::opt<bool> explainRegisters("explain-registers",
+                                            llvm::cl::desc("with --explain: registers and spills as ptxas says, which takes longer"));
+
+static llvm::cl::opt<std::string> sizes("sizes", llvm::cl::value_desc("131072 or tokens=N,queries=M,.."), llvm::cl::init("131072"),
+                                        llvm::cl::desc("sizes that are assumed where types leave them open (with --emit or --explain)"));
+
+static llvm::cl::opt<double> agreement("agreement", llvm::cl::value_desc("0 .. 1"), llvm::cl::init(-1.0),
+                                       llvm::cl::desc("share that lists of neighbouring queries have in common (with --emit or --explain); default: "
+                                                      "lists at random"));
+
+static llvm::cl::opt<std::string> tuningFile("tuning", llvm::cl::value_desc("FILE"),
+                                             llvm::cl::desc("schedules that ssa-tune measured (with --emit or --explain)"));
+
+/// The first option that needs `--emit` or `--explain`, if it is given.
+static StringRef findStrayOption() {
+  if (explainRegisters.getNumOccurrences())
+    return "explain-registers";
+  if (sizes.getNumOccurrences())
+    return "sizes";
+  if (agreement.getNumOccurrences())
+    return "agreement";
+  return tuningFile.getNumOccurrences() ? "tuning" : "";
+}
+
 std::optional<LogicalResult> ssa::runEmission(llvm::StringRef input, llvm::StringRef output,
                                               const DialectRegistry &registry) {
   auto fail = [](const Twine &message) {
     llvm::errs() << "ssa-opt: error: " << message << "\n";
     return failure();
   };
-  if (!emission.getNumOccurrences()) {
+  bool explains = explanation.getNumOccurrences();
+  if (explains && emission.getNumOccurrences())
+    return fail("'--explain' and '--emit' exclude each other");
+  if (StringRef stray = findStrayOption(); !explains && !stray.empty() && (!emission.getNumOccurrences() || stray == "explain-registers"))
+    return fail("'--" + stray + "' needs '--explain'" + (stray == "explain-registers" ? "" : " or '--emit'"));
+  if (!explains && !emission.getNumOccurrences()) {
     if (chips.empty())
       return std::nullopt;
     return fail(
@@ -66,11 +100,15 @@ std::optional<LogicalResult> ssa::runEmission(llvm::StringRef input, llvm::Strin
 
   CompileOptions options;
   options.emission = emission;
+  options.schedules.sizesText = sizes;
+  options.schedules.agreement = agreement;
+  options.schedules.tuningFile = tuningFile;
   options.chips = chips;
   options.configure = [](PassManager &pm) { return applyPassManagerCLOptions(pm); };
   std::string text;
   llvm::raw_string_ostream os(text);
-  if (failed(compile(*module, options, os, timing)))
+  LogicalResult done = explains ? explain(*module, {options, explanation, explainRegisters}, os, timing) : compile(*module, options, os, timing);
+  if (failed(done))
     return failure();
   std::unique_ptr<llvm::ToolOutputFile> out = openOutputFile(output, &message);
   if (!out)

@@ -30,6 +30,8 @@ Reads FILE (standard input if there is none), checks it, and writes it to standa
 Compiling
   --emit=bundle                 PTX and launch plans in one file; or ptx, plan, mlir, llvm, cubin
   --chip=sm_90a,sm_100a         for these chips; sm_100a if none is named
+  --explain                     kernels, choices, predicted times, memory; --explain=json for tools
+  --sizes=tokens=4096           sizes that types leave open, for what is chosen and predicted
 
 Pipelines
   --ssa-optimize                local folds, common subexpressions, sizes from arguments

@@ -50,8 +50,17 @@ def SSASelectSchedulePass : Pass<"ssa-select-schedule", "::mlir::ModuleOp"> {
   let summary = "decide how the kernels of attention ops are built";
   let description = [{
     Input: a module that has a target. Output: every `ssa.sparse_attend` has the attribute `ssa.schedule`. One that is written
-    already is kept. All are checked against the target: a schedule that needs what it has not is an error that names the limit.
+    already is kept. Else it is what a tuning file says of such an op on this chip; else what was measured for its kind, unless the
+    model of `ssa-opt --explain` predicts another to be faster by more than the model is wrong. All are checked against the target: a schedule that needs what it
+    has not is an error that names the limit. A remark says where attention would be faster without its lists.
+
+    Sizes that types leave open are assumed: `sizes=tokens=131072,queries=16,batch=2,NAME=1024`, where `NAME` is an argument
+    whose rows are not plain, and a number alone is `tokens`. `agreement` is the share of a list that the next query's list has too;
+    an op may say its own by the attribute `ssa.agreement`.
   }];
+  let options = [Option<"sizesText", "sizes", "std::string", "\"131072\"", "the sizes that are assumed where types leave them open">,
+                 Option<"agreement", "agreement", "double", "-1.0", "the share that lists of neighbouring queries have in common; negative: random lists">,
+                 Option<"tuningFile", "tuning", "std::string", "\"\"", "a file that ssa-tune wrote">];
 }
 
 def SSAChunkRowsPass : Pass<"ssa-chunk-rows", "::mlir::ModuleOp"> {

@@ -18,6 +18,9 @@ namespace mlir::ssa {
 /// types, of which nothing may be rounded, and for odd head dims.
 bool takesTensorCores(SparseAttendOp op);
 
+/// Numbers ops, for those who want to know which one a launch is of: the conversion hands it on from op to launch.
+inline constexpr llvm::StringLiteral originAttrName = "ssa.origin";
+
 } // namespace mlir::ssa
 
 #endif // SSA_CONVERSION_PASSES_H

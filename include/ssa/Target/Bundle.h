@@ -5,7 +5,7 @@
 #ifndef SSA_TARGET_BUNDLE_H
 #define SSA_TARGET_BUNDLE_H
 
-#include "mlir/IR/BuiltinOps.h"
+#include "ssa/Transforms/Passes.h"
 #include <functional>
 #include <string>
 
@@ -14,7 +14,6 @@ class raw_ostream;
 } // namespace llvm
 
 namespace mlir {
-class PassManager;
 class TimingScope;
 } // namespace mlir
 
@@ -34,6 +33,8 @@ struct CompileOptions {
   Emission emission = Emission::Bundle;
   /// Empty: what the module says, else the default chip. More than one for bundles only.
   std::vector<std::string> chips;
+  /// What schedules are chosen for.
+  SSASelectSchedulePassOptions schedules;
   /// Called with each pass manager before it runs.
   std::function<LogicalResult(PassManager &)> configure;
 };

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/Pass.h"
 #include "ssa/IR/SSA.h"
+#include <map>
 #include <string>
 
 namespace mlir {
@@ -44,6 +45,14 @@ FailureOr<DeviceCode> compileKernels(gpu::GPUModuleOp kernels, TargetAttr target
 /// Assembles PTX with the `ptxas` of an installed CUDA toolkit: in PATH, below CUDA_HOME or in /usr/local/cuda. Errors
 /// are reported at `loc`.
 FailureOr<std::string> assemblePTX(Location loc, StringRef ptx, TargetAttr target, TimingScope &timing);
+
+/// What `ptxas` says of the code that it makes of a kernel.
+struct AssembledKernel {
+  int64_t registers = 0, spilledBytes = 0;
+};
+
+/// Assembles PTX and says what becomes of its kernels, by name; as `assemblePTX`.
+FailureOr<std::map<std::string, AssembledKernel>> describePTX(Location loc, StringRef ptx, TargetAttr target, TimingScope &timing);
 
 /// The alignment of a `vector.load` or `vector.store` that says none: the largest power of two that divides the size of
 /// the vector, at most 16 and at least the size of an element.

@@ -122,6 +122,8 @@ struct PlanLaunch {
   std::optional<ValueNumber> condition;
   std::vector<PlanKernelArgument> arguments;
   SmallVector<unsigned> after, reads, writes;
+  /// The number of the op that it is launched for, if ops are numbered. Not written.
+  std::optional<int64_t> origin;
 };
 
 struct PlanRepeat {

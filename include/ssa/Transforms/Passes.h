@@ -18,7 +18,13 @@ namespace mlir::ssa {
 /// sizes of results expressed by sizes of arguments. Takes and gives functions of any dialects.
 void buildSSAOptimizePipeline(OpPassManager &pm);
 
-/// From patterns to kernels: every public function becomes a host function on buffers that launches kernels, beside a
+/// All that is decided before there are kernels, on patterns: what is fused, joined and sorted, schedules, chunks. Takes modules that have a target.
+void buildSSADecisionsPipeline(OpPassManager &pm, const SSASelectSchedulePassOptions &schedules = {});
+
+/// From patterns that are decided to kernels.
+void buildSSADecidedToKernelsPipeline(OpPassManager &pm);
+
+/// Both: from patterns to kernels: every public function becomes a host function on buffers that launches kernels, beside a
 /// `gpu.module` with these. Takes modules that have a target; those already in that form pass through.
 void buildSSAToKernelsPipeline(OpPassManager &pm);
 

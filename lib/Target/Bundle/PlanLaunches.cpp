@@ -4,6 +4,7 @@
 
 #include "KernelAccess.h"
 #include "PlanBuilder.h"
+#include "ssa/Conversion/Passes.h"
 
 using namespace mlir;
 using namespace mlir::ssa;
@@ -130,6 +131,8 @@ LogicalResult PlanBuilder::visitLaunch(gpu::LaunchFuncOp op) {
   PlanLaunch launch;
   launch.kernel = op.getKernelName().str();
   launch.condition = condition;
+  if (auto origin = op->getAttrOfType<IntegerAttr>(originAttrName))
+    launch.origin = origin.getInt();
   if (failed(addShape(op, kernel, launch)) || failed(addSharedMemory(op, kernel, launch)))
     return failure();
   for (auto [i, operand] : llvm::enumerate(op.getKernelOperands())) {

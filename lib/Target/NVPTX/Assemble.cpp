@@ -46,7 +46,13 @@ struct TemporaryFile {
 };
 } // namespace
 
-FailureOr<std::string> ssa::assemblePTX(Location loc, StringRef ptx, TargetAttr target, TimingScope &timing) {
+namespace {
+struct Assembled {
+  std::string cubin, said;
+};
+} // namespace
+
+static FailureOr<Assembled> runPtxas(Location loc, StringRef ptx, ssa::TargetAttr target, ArrayRef<StringRef> more, TimingScope &timing) {
   TimingScope scope = timing.nest("ptxas");
   std::string ptxas = findPtxas();
   if (ptxas.empty())
@@ -65,14 +71,47 @@ FailureOr<std::string> ssa::assemblePTX(Location loc, StringRef ptx, TargetAttr 
     return emitError(loc, "cannot write to '") << input.path << "'";
 
   std::string arch = ("-arch=" + target.getChip()).str();
-  StringRef arguments[] = {ptxas, arch, "-O3", "-o", output.path, input.path};
+  SmallVector<StringRef> arguments = {ptxas, arch, "-O3", "-o", output.path, input.path};
+  llvm::append_range(arguments, more);
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(messages.path), StringRef(messages.path)};
   std::string problem;
   int status = llvm::sys::ExecuteAndWait(ptxas, arguments, std::nullopt, redirects, 0, 0, &problem);
   std::string said = StringRef(readFile(messages.path)).trim().str();
   if (status)
     return emitError(loc, "'ptxas' failed: ") << (said.empty() ? problem : said);
-  if (!said.empty())
-    emitWarning(loc, "'ptxas' says: ") << said;
-  return readFile(output.path);
+  return Assembled{readFile(output.path), said};
+}
+
+FailureOr<std::string> ssa::assemblePTX(Location loc, StringRef ptx, TargetAttr target, TimingScope &timing) {
+  FailureOr<Assembled> assembled = runPtxas(loc, ptx, target, {}, timing);
+  if (failed(assembled))
+    return failure();
+  if (!assembled->said.empty())
+    emitWarning(loc, "'ptxas' says: ") << assembled->said;
+  return assembled->cubin;
+}
+
+FailureOr<std::map<std::string, ssa::AssembledKernel>> ssa::describePTX(Location loc, StringRef ptx, TargetAttr target, TimingScope &timing) {
+  FailureOr<Assembled> assembled = runPtxas(loc, ptx, target, {"-v"}, timing);
+  if (failed(assembled))
+    return failure();
+  std::map<std::string, AssembledKernel> kernels;
+  AssembledKernel *kernel = nullptr;
+  SmallVector<StringRef> lines;
+  StringRef(assembled->said).split(lines, '\n');
+  // "Compiling entry function 'k' for", then "8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads" and "Used 40 registers".
+  for (StringRef line : lines) {
+    auto numberBefore = [&](StringRef words) {
+      int64_t number = 0;
+      StringRef before = line.split(words).first.rtrim();
+      return before.size() < line.size() && !before.substr(before.find_last_not_of("0123456789") + 1).getAsInteger(10, number) ? number : 0;
+    };
+    if (line.contains("Compiling entry function"))
+      kernel = &kernels[line.split('\'').second.split('\'').first.str()];
+    else if (kernel && line.contains("spill stores"))
+      kernel->spilledBytes = numberBefore("bytes spill stores") + numberBefore("bytes spill loads");
+    else if (kernel && line.contains("Used "))
+      kernel->registers = numberBefore("registers");
+  }
+  return kernels;
 }

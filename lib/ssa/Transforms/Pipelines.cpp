@@ -19,14 +19,17 @@ void ssa::buildSSAOptimizePipeline(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-void ssa::buildSSAToKernelsPipeline(OpPassManager &pm) {
+void ssa::buildSSADecisionsPipeline(OpPassManager &pm, const SSASelectSchedulePassOptions &schedules) {
   pm.addPass(createInlinerPass());
   buildSSAOptimizePipeline(pm);
   pm.addPass(createSSAFusePass());
   pm.addPass(createSSAJoinSelectionsPass());
   pm.addPass(createSSASortSelectionPass());
-  pm.addPass(createSSASelectSchedulePass());
+  pm.addPass(createSSASelectSchedulePass(schedules));
   pm.addPass(createSSAChunkRowsPass());
+}
+
+void ssa::buildSSADecidedToKernelsPipeline(OpPassManager &pm) {
   pm.addPass(createConvertSSAToSSAGPUPass());
   // Kernels are simplified and compared while they are short. What lowering them leaves to do, LLVM does faster.
   GreedyRewriteConfig inOrder;
@@ -39,6 +42,11 @@ void ssa::buildSSAToKernelsPipeline(OpPassManager &pm) {
   pm.addPass(ssa_gpu::createSSAGPUAllocatePass());
   pm.addNestedPass<gpu::GPUModuleOp>(ssa_gpu::createConvertSSAGPUToNVVMPass());
   pm.addPass(createCSEPass());
+}
+
+void ssa::buildSSAToKernelsPipeline(OpPassManager &pm) {
+  buildSSADecisionsPipeline(pm);
+  buildSSADecidedToKernelsPipeline(pm);
 }
 
 void ssa::registerSSAPipelines() {

@@ -4,8 +4,9 @@
 
 #include "ssa/Conversion/Passes.h"
 #include "ssa/IR/SSA.h"
+#include "ssa/Model/Tuning.h"
 #include "ssa/Transforms/Passes.h"
-#include <algorithm>
+#include "llvm/Support/Format.h"
 
 namespace mlir::ssa {
 #define GEN_PASS_DEF_SSASELECTSCHEDULEPASS
@@ -15,80 +16,85 @@ namespace mlir::ssa {
 using namespace mlir;
 using namespace mlir::ssa;
 
-/// The schedule for tensor memory; none if its tiles do not fit. A tile has 128 rows or two times as many.
-static ScheduleAttr selectTensorSchedule(SparseAttendOp op, LoopOrder order, TargetAttr target) {
-  int64_t dim = op.getQuery().getType().getDimSize(3), valueDim = op.getOutput().getType().getDimSize(3), widest = std::max(dim, valueDim);
-  bool isTall = ScheduleAttr::getRowsPerList(op).value_or(256) >= 256 && widest <= 128 && op.getScore().empty();
-  auto make = [&](int64_t keys, int64_t stages) {
-    return ScheduleAttr::get(op.getContext(), order, Instruction::tcgen05, isTall ? 256 : 128, keys, stages, /*split=*/1, Partials::f32);
-  };
-  // The most keys a step for which two stages fit; more stages where there is room.
-  for (int64_t keys : {64, 32, 16}) {
-    ScheduleAttr best = make(keys, 2);
-    if (best.getSharedBytes(op) > target.sharedMemoryBytes())
-      continue;
-    for (int64_t stages : {3, 4})
-      if (ScheduleAttr more = make(keys, stages);
-          more.getSharedBytes(op) <= target.sharedMemoryBytes() && more.getBlocksPerSM(op, target) >= best.getBlocksPerSM(op, target))
-        best = more;
-    return best;
-  }
-  return {};
+/// The measured schedule, unless another is predicted to be faster by more than the model is wrong, as far as that is known for the chip. How
+/// much the lists of neighbours agree decides between orders: where nobody says it, the order stays one that does not depend on it.
+static ScheduleAttr chooseByModel(const AttendProblem &problem, TargetAttr target) {
+  ScheduleAttr measured = getMeasuredSchedule(problem.op, target);
+  if (!ChipRates::of(target).isMeasured || problem.agreement < 0)
+    return measured;
+  SmallVector<RatedSchedule> rated = rateSchedules(problem, target);
+  if (rated.empty())
+    return measured;
+  bool isLegal = succeeded(measured.verifyFor(problem.op, target, [](const Twine &) {}));
+  double limit = (1 - modelMargin) * rateSchedule(problem, measured, target).prediction.seconds;
+  return isLegal && rated.front().prediction.seconds >= limit ? measured : rated.front().schedule;
 }
 
-/// The choice follows what docs/kernels.md measured: tall tiles read keys and values for more rows, long steps synchronise less often;
-/// rows that are not there cost as much as others, and so do steps that large blocks do not fill.
-static ScheduleAttr selectSchedule(SparseAttendOp op, TargetAttr target) {
-  int64_t dim = op.getQuery().getType().getDimSize(3), valueDim = op.getOutput().getType().getDimSize(3), widest = std::max(dim, valueDim);
-  Instruction instruction = target.hasWGMMA() ? Instruction::wgmma : Instruction::mma_sync;
-  int64_t rowsPerList = ScheduleAttr::getRowsPerList(op).value_or(128);
-  auto ignore = [](const Twine &) {};
-  LoopOrder order = succeeded(ScheduleAttr::verifyOrder(LoopOrder::head_packed, op, ignore)) ? LoopOrder::head_packed : LoopOrder::shared_list;
-  if (ScheduleAttr tensor = target.hasTCGen05() ? selectTensorSchedule(op, order, target) : ScheduleAttr())
-    return tensor;
-  auto make = [&](Instruction instruction, int64_t rows, int64_t keys, int64_t stages) {
-    return ScheduleAttr::get(op.getContext(), order, instruction, rows, keys, stages, /*split=*/1, Partials::f32);
-  };
-  auto schedule = [&](int64_t rows, int64_t keys, int64_t stages) { return make(instruction, rows, keys, stages); };
-  // A list of few rows gets one warp: many blocks fit, and each goes its own way. Wider heads would not leave registers for that.
-  constexpr int64_t rowsOfWarp = 16;
-  if (rowsPerList <= rowsOfWarp && widest <= 128)
-    return make(Instruction::mma_sync, rowsOfWarp, /*tile_keys=*/16, /*stages=*/4);
-  // Keys of such width leave room for few; groups of warps share the columns of the output.
-  if (widest > 256)
-    return schedule(64, op.valuesAreKeys() ? 64 : 32, 2);
-  bool isTall = instruction == Instruction::wgmma && rowsPerList >= 128;
-  // A step of 128 keys needs the registers that wider heads take for outputs, and score regions for what they compute with.
-  ScheduleAttr tall = schedule(128, widest <= 128 && op.getScore().empty() ? 128 : 64, 2);
-  if (isTall && tall.getSharedBytes(op) <= target.sharedMemoryBytes())
-    return tall;
-  ScheduleAttr three = schedule(64, 64, 3), two = schedule(64, 64, 2);
-  // A third stage hides more latency, but not more than a second block on the multiprocessor.
-  return three.getBlocksPerSM(op, target) >= two.getBlocksPerSM(op, target) && three.getSharedBytes(op) <= target.sharedMemoryBytes() ? three : two;
+/// Lists that select most of what a query sees cost more than they save.
+static void remarkIfDenseIsFaster(const AttendProblem &problem, AssumedSizes &sizes, ScheduleAttr schedule, TargetAttr target) {
+  SparseAttendOp op = problem.op;
+  std::optional<Prediction> dense = predictDense(op, sizes, target);
+  double sparse = rateSchedule(problem, schedule, target).prediction.seconds;
+  if (!dense || dense->seconds >= sparse)
+    return;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "would be faster without its lists: predicted " << llvm::format("%.3g", dense->seconds * 1e3) << " ms dense, " << llvm::format("%.3g", sparse * 1e3)
+     << " ms at lists, for " << problem.geometry.queries << " queries and " << problem.geometry.tokens << " tokens";
+  op.emitRemark(text);
 }
 
 namespace {
 struct SelectSchedule : ssa::impl::SSASelectSchedulePassBase<SelectSchedule> {
+  using SSASelectSchedulePassBase::SSASelectSchedulePassBase;
+
   void runOnOperation() override {
-    TargetAttr target = TargetAttr::of(getOperation());
-    WalkResult result = getOperation()->walk([&](SparseAttendOp op) {
-      if (!target) {
-        op.emitOpError("has no target; run 'ssa-attach-target'");
-        return WalkResult::interrupt();
-      }
-      if (!takesTensorCores(op)) {
-        if (!ScheduleAttr::of(op))
-          return WalkResult::advance();
-        op.emitOpError() << "has '" << ScheduleAttr::attrName() << "', but its kernel is one on CUDA cores, as operands are f32, of mixed types or of odd head dims";
-        return WalkResult::interrupt();
-      }
-      if (!ScheduleAttr::of(op))
-        op->setAttr(ScheduleAttr::attrName(), selectSchedule(op, target));
-      auto refuse = [&](const Twine &reason) { op.emitOpError() << reason; };
-      return failed(ScheduleAttr::of(op).verifyFor(op, target, refuse)) ? WalkResult::interrupt() : WalkResult::advance();
-    });
-    if (result.wasInterrupted())
-      signalPassFailure();
+    auto emitError = [&] { return getOperation()->emitError(); };
+    FailureOr<Assumptions> assumed = Assumptions::parse(sizesText, agreement, emitError);
+    if (failed(assumed))
+      return signalPassFailure();
+    assumptions = *assumed;
+    if (!tuningFile.empty()) {
+      FailureOr<Tuning> read = Tuning::read(tuningFile, &getContext(), emitError);
+      if (failed(read))
+        return signalPassFailure();
+      tuning = std::move(*read);
+    }
+    SmallVector<SparseAttendOp> ops;
+    getOperation()->walk([&](SparseAttendOp op) { ops.push_back(op); });
+    for (SparseAttendOp op : ops)
+      if (failed(decide(op, TargetAttr::of(getOperation()))))
+        return signalPassFailure();
   }
+
+private:
+  LogicalResult decide(SparseAttendOp op, TargetAttr target) {
+    if (!target)
+      return op.emitOpError("has no target; run 'ssa-attach-target'");
+    ScheduleAttr written = ScheduleAttr::of(op);
+    if (!takesTensorCores(op)) {
+      if (!written)
+        return success();
+      return op.emitOpError() << "has '" << ScheduleAttr::attrName() << "', but its kernel is one on CUDA cores, as operands are f32, of mixed types or of odd head dims";
+    }
+    if (Attribute said = op->getAttr("ssa.agreement")) {
+      auto share = dyn_cast<FloatAttr>(said);
+      if (!share || !(share.getValueAsDouble() >= 0 && share.getValueAsDouble() <= 1))
+        return op.emitOpError("expected 'ssa.agreement' to be a share in 0.0 .. 1.0, but got ") << said;
+    }
+    AssumedSizes sizes(assumptions);
+    AttendProblem problem(op, sizes);
+    ScheduleAttr schedule = written ? written : tuning.find(problem, target);
+    if (!schedule)
+      schedule = chooseByModel(problem, target);
+    if (failed(schedule.verifyFor(op, target, [&](const Twine &reason) { op.emitOpError() << reason; })))
+      return failure();
+    op->setAttr(ScheduleAttr::attrName(), schedule);
+    remarkIfDenseIsFaster(problem, sizes, schedule, target);
+    return success();
+  }
+
+  Assumptions assumptions;
+  Tuning tuning;
 };
 } // namespace

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/SymbolTable.h"
+#include "ssa/Conversion/Passes.h"
 #include "ssa_gpu/IR/SSAGPU.h"
 #include <limits>
 
@@ -296,7 +297,9 @@ void KernelBuilder::finish(Value sharedBytes) {
   gpu::ReturnOp::create(device, loc);
   Emitter onHost(host, loc);
   Value one = onHost.index(1);
-  gpu::LaunchFuncOp::create(host, loc, function, gpu::KernelDim3{blocks, one, one},
-                            gpu::KernelDim3{onHost.index(threads), one, one},
-                            sharedBytes ? onHost.toI32(sharedBytes) : Value(), hostArguments);
+  auto launch = gpu::LaunchFuncOp::create(host, loc, function, gpu::KernelDim3{blocks, one, one},
+                                          gpu::KernelDim3{onHost.index(threads), one, one},
+                                          sharedBytes ? onHost.toI32(sharedBytes) : Value(), hostArguments);
+  if (Attribute origin = op->getAttr(originAttrName))
+    launch->setAttr(originAttrName, origin);
 }

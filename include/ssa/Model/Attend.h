@@ -1,0 +1,82 @@
+//===- Attend.h - Schedules of attention and their times -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_MODEL_ATTEND_H
+#define SSA_MODEL_ATTEND_H
+
+#include "ssa/IR/Geometry.h"
+#include "ssa/Model/Model.h"
+
+namespace mlir::ssa {
+
+/// An attention op with all sizes.
+struct AttendProblem {
+  AttendProblem(SparseAttendOp op, AssumedSizes &sizes);
+
+  SparseAttendOp op;
+  int64_t batch, heads, dim, valueDim, cells;
+  Geometry geometry;
+  BlocksAttr rows; // that keys stand for
+  bool hasLists;
+  /// Of lists, where there are any: blocks of so many keys, so many to a list, for so many queries (all of them: `isShared`).
+  int64_t keyBlock = 1, width = 0, queryBlock = 1;
+  bool isShared = true;
+  double agreement;
+  int64_t elementBytes;
+
+  int64_t getGroup() const { return heads / cells; }
+  /// Query and head pairs that share a list; none if all queries share one.
+  std::optional<int64_t> getRowsPerList() const;
+  /// Keys that the mask allows to one of `count` neighbouring queries, averaged over the sequence.
+  double getAllowedKeys(int64_t count) const;
+  /// Keys that a list of `count` queries leads to, averaged over the sequence.
+  double getKeysPerList(int64_t count) const;
+  /// Different keys in the lists of `count` neighbouring queries that have one each, averaged over the sequence.
+  double getUnion(int64_t count) const;
+  /// FLOP of the products that are wanted: of pairs of a query and a key that it attends to.
+  double getUsefulFlop() const;
+  double getFlopPerPair() const { return 2.0 * (dim + valueDim); }
+
+private:
+  double average(llvm::function_ref<double(int64_t first, int64_t last)> f, int64_t count) const;
+};
+
+/// A schedule that an op can have, and how long it would take with all its kernels.
+struct RatedSchedule {
+  ScheduleAttr schedule;
+  Prediction prediction;
+  unsigned number; // in the order of the enumeration
+};
+
+/// All schedules that are worth a look: those the target can run, whose registers suffice, whose tiles are no larger than what the op
+/// has to fill them, and whose steps are split where there are few tiles. The order is fixed.
+SmallVector<ScheduleAttr> enumerateSchedules(const AttendProblem &problem, TargetAttr target);
+
+/// What docs/kernels.md measured to be best; taken where the model knows nothing that is better by more than its error.
+ScheduleAttr getMeasuredSchedule(SparseAttendOp op, TargetAttr target);
+
+/// The time of the kernel that attends.
+Prediction predictAttend(const AttendProblem &problem, ScheduleAttr schedule, TargetAttr target);
+
+/// The same with the other kernels of its order.
+RatedSchedule rateSchedule(const AttendProblem &problem, ScheduleAttr schedule, TargetAttr target);
+
+/// All of `enumerateSchedules`, the shortest time first.
+SmallVector<RatedSchedule> rateSchedules(const AttendProblem &problem, TargetAttr target);
+
+/// What the fastest kernel without lists would take; nothing where there are none, or the keys are gathered by them.
+std::optional<Prediction> predictDense(SparseAttendOp op, AssumedSizes &sizes, TargetAttr target);
+
+/// The most registers that a thread which multiplies can have.
+int64_t getRegisterBound(SparseAttendOp op, ScheduleAttr schedule, TargetAttr target);
+
+/// What tuning calls an op: all that a schedule may depend on, but for sizes and chip.
+std::string getTuningKey(SparseAttendOp op);
+
+/// By how much a prediction must be better than the one for the measured schedule to be preferred.
+inline constexpr double modelMargin = 0.1;
+
+} // namespace mlir::ssa
+
+#endif // SSA_MODEL_ATTEND_H

@@ -1,0 +1,94 @@
+//===- ChipCompilation.cpp - A module on its way to one chip --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "ChipCompilation.h"
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::ssa;
+
+LogicalResult ChipCompilation::run(ModuleOp where, llvm::function_ref<void(OpPassManager &)> build) {
+  PassManager pm(where.getContext(), ModuleOp::getOperationName());
+  pm.enableTiming(timing);
+  pm.enableVerifier(false); // it would take a third of the time; kernels are verified once, and as LLVM IR once more
+  if (options.configure && failed(options.configure(pm)))
+    return failure();
+  build(pm);
+  return pm.run(where);
+}
+
+/// Every op of a pattern must have become kernels; one error for each kind of op.
+LogicalResult ChipCompilation::checkComplete() {
+  llvm::SmallDenseSet<OperationName> reported;
+  bool isComplete = true;
+  module.walk([&](Operation *op) {
+    if (!isa_and_nonnull<SSADialect>(op->getDialect()) || op->hasTrait<mlir::OpTrait::IsTerminator>())
+      return;
+    isComplete = false;
+    if (reported.insert(op->getName()).second)
+      emitError(op->getLoc()) << "'" << op->getName() << "' has no kernel for " << target.getChip() << " yet";
+  });
+  return success(isComplete);
+}
+
+LogicalResult ChipCompilation::decide(StringRef chip) {
+  LogicalResult result = run(module, [&](OpPassManager &pm) {
+    SSAAttachTargetPassOptions attach;
+    attach.chip = chip.str();
+    pm.addPass(createSSAAttachTargetPass(attach));
+    buildSSADecisionsPipeline(pm, options.schedules);
+  });
+  target = TargetAttr::of(module);
+  return result;
+}
+
+LogicalResult ChipCompilation::makeKernels() {
+  if (failed(run(module, buildSSADecidedToKernelsPipeline)))
+    return failure();
+  TimingScope scope = timing.nest("Verifier");
+  return success(succeeded(checkComplete()) && succeeded(verify(module)));
+}
+
+LogicalResult ChipCompilation::makePlans() {
+  // Integer expressions in as few operations as possible.
+  LogicalResult simplified = run(module, [](OpPassManager &pm) {
+    OpPassManager &hosts = pm.nest<func::FuncOp>();
+    hosts.addPass(createLowerAffinePass());
+    hosts.addPass(createCanonicalizerPass());
+    hosts.addPass(createCSEPass());
+  });
+  if (failed(simplified))
+    return failure();
+  TimingScope scope = timing.nest("Plans");
+  FailureOr<std::vector<Plan>> built = buildPlans(module, target);
+  if (failed(built))
+    return failure();
+  plans = std::move(*built);
+  return success();
+}
+
+LogicalResult ChipCompilation::makeCode() {
+  SmallVector<gpu::GPUModuleOp> kernels(module.getOps<gpu::GPUModuleOp>());
+  if (kernels.size() > 1)
+    return kernels[1].emitError("a module has one 'gpu.module' at most, but here is another");
+  // Without the host functions, whose launches would not fit kernels of lower levels.
+  OwningOpRef<ModuleOp> device = ModuleOp::create(module.getLoc());
+  (*device)->setAttr(TargetAttr::attrName(), target);
+  OpBuilder builder(device->getBodyRegion());
+  if (kernels.empty())
+    gpu::GPUModuleOp::create(builder, module.getLoc(), "kernels");
+  else
+    kernels.front()->moveBefore(device->getBody(), device->getBody()->end());
+  if (failed(run(*device, buildKernelsToNVVMPipeline)))
+    return failure();
+  auto lowered = *device->getOps<gpu::GPUModuleOp>().begin();
+  FailureOr<DeviceCode> compiled = compileKernels(lowered, target, options.emission == Emission::LLVM, timing);
+  if (failed(compiled))
+    return failure();
+  code = std::move(*compiled);
+  return success();
+}
