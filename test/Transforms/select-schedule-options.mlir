@@ -1,5 +1,6 @@
 // RUN: ssa-opt %s --split-input-file --verify-diagnostics --ssa-select-schedule="agreement=0.9" | FileCheck %s --check-prefixes=CHECK,AGREE
-// RUN: ssa-opt %s --split-input-file --verify-diagnostics --ssa-select-schedule="sizes=tokens=131072" | FileCheck %s --check-prefixes=CHECK,RANDOM
+// RUN: ssa-opt %s --split-input-file --verify-diagnostics --ssa-select-schedule="agreement=0 sizes=tokens=131072" | FileCheck %s --check-prefixes=CHECK,RANDOM
+// RUN: ssa-opt %s --split-input-file --verify-diagnostics --ssa-select-schedule | FileCheck %s --check-prefixes=CHECK,UNSAID
 // RUN: ssa-opt %s --split-input-file --verify-diagnostics --ssa-select-schedule="agreement=0.9 tuning=%S/Inputs/tuning.json" | FileCheck %s --check-prefix=TUNED
 
 !q = tensor<1x64x?x128xbf16>
@@ -9,9 +10,11 @@
 
 module attributes {ssa.target = #ssa.target<sm_90a>} {
   // Where lists of neighbours agree, their union is shorter than all of them; where they do not, rows are gathered for a key block at a time.
+  // Where nobody says, neither is made.
   // CHECK-LABEL: @per_query
-  // AGREE: ssa.schedule = #ssa.schedule<order = union, instruction = wgmma
+  // AGREE: ssa.schedule = #ssa.schedule<order = union, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>
   // RANDOM: ssa.schedule = #ssa.schedule<order = key_outer, instruction = wgmma, tile_rows = 192, tile_keys = 64, stages = 2, partials = bf16>
+  // UNSAID: ssa.schedule = #ssa.schedule<order = head_packed, instruction = mma_sync, tile_rows = 16, tile_keys = 16, stages = 4>
   // TUNED-LABEL: @per_query
   // TUNED: ssa.schedule = #ssa.schedule<order = head_packed, instruction = mma_sync, tile_rows = 16, tile_keys = 32, stages = 3>
   func.func @per_query(%q: !q, %k: !kv, %v: !kv, %s: !s) -> !q {

@@ -56,10 +56,11 @@ def SSASelectSchedulePass : Pass<"ssa-select-schedule", "::mlir::ModuleOp"> {
 
     Sizes that types leave open are assumed: `sizes=tokens=131072,queries=16,batch=2,NAME=1024`, where `NAME` is an argument
     whose rows are not plain, and a number alone is `tokens`. `agreement` is the share of a list that the next query's list has too;
-    an op may say its own by the attribute `ssa.agreement`.
+    an op may say its own by the attribute `ssa.agreement`. Where neither does, lists count as random, and orders that join or transpose
+    lists are not chosen.
   }];
   let options = [Option<"sizesText", "sizes", "std::string", "\"131072\"", "the sizes that are assumed where types leave them open">,
-                 Option<"agreement", "agreement", "double", "-1.0", "the share that lists of neighbouring queries have in common; negative: random lists">,
+                 Option<"agreement", "agreement", "double", "-1.0", "the share that lists of neighbouring queries have in common; negative: not said">,
                  Option<"tuningFile", "tuning", "std::string", "\"\"", "a file that ssa-tune wrote">];
 }
 

@@ -111,19 +111,22 @@ static void printSchedule(raw_ostream &os, const char *mark, const RatedSchedule
                rated.prediction.binds.str().c_str());
 }
 
-static StringRef describeSource(StringRef source) {
-  if (source == "written")
+static StringRef describeSource(const ExplainedChoice &choice) {
+  if (choice.source == "written")
     return "written in the pattern";
-  if (source == "tuning")
+  if (choice.source == "tuning")
     return "from the tuning file";
-  if (source == "measured")
+  bool isFastest = choice.rated.empty() || choice.chosen.prediction.seconds * (1 - modelMargin) <= choice.rated.front().prediction.seconds;
+  if (choice.source == "measured" && choice.agreement < 0 && !isFastest)
+    return "measured to be best for such ops; to join or transpose lists takes '--agreement'";
+  if (choice.source == "measured")
     return "measured to be best for such ops; the model knows none that is better by more than its error";
   return "the model's best: better than the measured one by more than the model's error";
 }
 
 static void printChoice(raw_ostream &os, const ExplainedChoice &choice) {
   constexpr unsigned shown = 4;
-  os << "\n  " << nameOp(choice.op) << ": " << describeSource(choice.source) << "\n";
+  os << "\n  " << nameOp(choice.op) << ": " << describeSource(choice) << "\n";
   os << "      order                       instr.          tile  stages  predicted ms  ratio   binds\n";
   double best = choice.chosen.prediction.seconds;
   printSchedule(os, "*", choice.chosen, best);
@@ -167,8 +170,11 @@ void Explanation::printText(raw_ostream &os) const {
   const ChipRates &rates = ChipRates::of(target);
   TargetAttr chip = target;
   os << chip.getChip() << ", rates of " << rates.product << (rates.isMeasured ? " as measured" : " as published, not measured") << "; assumed: "
-     << assumptions.tokens << " tokens, " << assumptions.getQueries() << " queries, batch " << assumptions.batch << ", "
-     << (assumptions.agreement < 0 ? "lists at random" : "lists that agree") << "\n";
+     << assumptions.tokens << " tokens, " << assumptions.getQueries() << " queries, batch " << assumptions.batch;
+  if (assumptions.agreement < 0)
+    os << ", lists at random\n";
+  else
+    os << format(", lists that agree in %.0f %%\n", assumptions.agreement * 100);
   for (const ExplainedEntry &entry : entries) {
     func::FuncOp pattern = entry.pattern;
     os << "\n@" << pattern.getName() << format(": %zu launches, %.3f ms predicted\n", entry.kernels.size(), getTotal(entry) * 1e3);
