@@ -25,9 +25,10 @@ static int64_t getRegistersNeeded(SparseAttendOp op, ScheduleAttr schedule) {
     return 0;
   int64_t groups = schedule.getGroups(op), keys = schedule.getTileKeys();
   bool keepsQueries = groups == 1 && (!schedule.hasRoles() || (keys <= 64 && getDim(op) <= 128 && getValueDim(op) <= 128));
-  constexpr int64_t others = 8, ofRegion = 32, ofMembers = 16;
+  constexpr int64_t others = 8, ofRegion = 32, ofMembers = 16, ofNumbers = 32;
+  bool hasNumbers = !op.getSelections().empty() && cast<SelectionType>(op.getSelections().front().getType()).getKeyBlock() % keys != 0;
   return ceilDiv(getValueDim(op), 2 * groups) + keys / groups / 2 + keys / groups / 4 + (keepsQueries ? ceilDiv(getDim(op), 4) : 0) + others +
-         (op.getScore().empty() ? 0 : ofRegion) + (schedule.getOrder() == LoopOrder::union_lists ? ofMembers : 0);
+         (op.getScore().empty() ? 0 : ofRegion) + (schedule.getOrder() == LoopOrder::union_lists ? ofMembers : 0) + (hasNumbers ? ofNumbers : 0);
 }
 
 /// The order without a union that an op has.

@@ -84,6 +84,8 @@ std::string ScoreAndSelect::getReason() const {
     return ("rows of keys have " + Twine(rowBytes) + " bytes, which is no multiple of " + Twine(alignment)).str();
   if (headsPerKey != group)
     return "a selection head has several key heads";
+  if (!route.getScore().empty())
+    return "the values of its score region need registers that its tiles take";
   return "";
 }
 

@@ -64,6 +64,7 @@ private:
   }
 
   DenseMap<Operation *, Guard> &guards; // of allocations
+  DenseMap<Operation *, llvm::SmallPtrSet<Operation *, 4>> taken; // for each access, what took the slots that were held
   bool knowsGuards;                     // from a walk of all roles
   bool hasFailed = false;
 };
@@ -261,7 +262,12 @@ void RoleWalk::giveBack(Operation *op, Value pipe, Value name, bool isEmpty, Sta
   auto isUsed = [&](Operation *user) {
     return llvm::any_of(getAccesses(user), [&](const Access &a) {
       AllocOp alloc = getAllocation(a.memory);
-      return alloc && isHandedOver(alloc) && guards[alloc].pipes.contains(pipe) && llvm::is_contained(getTicketsOf(a.memory, state.held), held);
+      if (!alloc || !isHandedOver(alloc) || !guards[alloc].pipes.contains(pipe))
+        return false;
+      SmallVector<const Ticket *> tickets = getTicketsOf(a.memory, state.held);
+      // Names that the ticket had where memory was used may be gone: then what counts is where it was taken.
+      bool isNamed = llvm::any_of(tickets, [&](const Ticket *ticket) { return ticket->pipe == pipe; });
+      return isNamed ? llvm::is_contained(tickets, held) : taken[user].contains(held->taken);
     });
   };
   for (Operation *copy : state.copies.getOps()) {
@@ -296,6 +302,7 @@ void RoleWalk::access(Operation *op, const Access &access, State &state) {
     if (access.writes && !ticket->isEmpty && !handsOver)
       continue;
     pipes.insert(ticket->pipe);
+    taken[op].insert(ticket->taken);
     for (Operation *product : state.reads)
       for (const Access &read : getAccesses(product))
         if (access.writes && getAllocation(read.memory) == alloc && llvm::is_contained(getTicketsOf(read.memory, state.held), ticket)) {

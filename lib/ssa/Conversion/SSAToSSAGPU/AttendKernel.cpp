@@ -241,18 +241,26 @@ void AttendKernel::loadRows(const Item &item, const KeySlots &slots, const Looku
                copyRows);
 }
 
-void AttendKernel::loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage, Value ticket) {
-  auto copy = [&] {
-    loadRows(item, slots, found, rows, stage);
-    t.commitCopies();
-    t.finishCopies(0);
-  };
+void AttendKernel::copyBoxOr(llvm::function_ref<void()> copy, const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows,
+                             Value stage, Value ticket) {
   if (!plan.hasBoxes)
     return copy();
   KeySlots::Step neighbours{found[0], found[1]};
   k.ifThenElse(slots.isAllInSight(k, neighbours), [&] {
     t.copyBox(rows.map, {k.toI32(item.batch), k.toI32(getHead(item, rows)), neighbours.base}, t.slot(rows.ring, stage), rows.pipe, ticket);
   }, copy);
+}
+
+void AttendKernel::beginRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage, Value ticket) {
+  copyBoxOr([&] { loadRows(item, slots, found, rows, stage); }, item, slots, found, rows, stage, ticket);
+}
+
+void AttendKernel::loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage, Value ticket) {
+  copyBoxOr([&] {
+    loadRows(item, slots, found, rows, stage);
+    t.commitCopies();
+    t.finishCopies(0);
+  }, item, slots, found, rows, stage, ticket);
 }
 
 //===----------------------------------------------------------------------===//
@@ -283,8 +291,9 @@ Value AttendKernel::getLogits(const KeySlots &slots, ScoreTiles &scores, Value p
   Type i32 = k.builder.getI32Type();
   Value entries = t.slot(numberRing, stage), allVisible;
   llvm::unique_function<Value()> numbers;
+  KeySlots::Step step;
   if (slots.isContiguous()) {
-    KeySlots::Step step{t.loadEntry(entries, k.i32(0)), t.loadEntry(entries, k.i32(1))};
+    step = {t.loadEntry(entries, k.i32(0)), t.loadEntry(entries, k.i32(1))};
     allVisible = slots.isAllVisible(k, step);
     numbers = [&, step] { return t.mapColumns(plan.tileKeys, i32, [&](Value column) { return slots.getNumber(k, step, column); }); };
   } else {
@@ -301,7 +310,7 @@ Value AttendKernel::getLogits(const KeySlots &slots, ScoreTiles &scores, Value p
   // Most steps hide nothing from anyone.
   Value logits = scores.scaleProducts(products);
   logits = k.ifElse(allVisible, logits.getType(), [&] { return SmallVector<Value>{logits}; },
-                    [&] { return SmallVector<Value>{scores.hide(logits, numbers())}; })
+                    [&] { return SmallVector<Value>{slots.endsInOrder() ? scores.hideBehind(logits, step) : scores.hide(logits, numbers())}; })
                .front();
   return hideFromOthers(logits, stage);
 }

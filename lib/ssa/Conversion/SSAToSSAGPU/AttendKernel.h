@@ -173,11 +173,16 @@ private:
   /// What is to be copied in a step: the first number and how many there are, or the places of the rows of keys and values.
   using Lookup = SmallVector<Value>;
   Lookup lookUp(const Item &item, const KeySlots &slots, Value step);
-  /// The numbers of a step, for the mask: those of all its slots, or the first one and how many there are.
   SmallVector<Value> produceTwoSteps(const Item &item, const KeySlots &slots, Value step, const Lookup &first, const Lookup &second, Value ticket);
+  /// The numbers of a step, for the mask: those of all its slots, or the first one and how many there are.
   void loadNumbers(const KeySlots &slots, Value step, const Lookup &found, Value stage);
   void loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage);
-  /// The same, as boxes where whole steps allow it, else finished.
+  /// Gives a whole step to the tensor memory accelerator where there are boxes, else does `copy`.
+  void copyBoxOr(llvm::function_ref<void()> copy, const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage,
+                 Value ticket);
+  /// The same as boxes where whole steps allow it.
+  void beginRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage, Value ticket);
+  /// The same, finished.
   void loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage, Value ticket);
   Value getHead(const Item &item, const Rows &rows);
   Value getRowsBegin(const Item &item, const KeySlots &slots, const Rows &rows);

@@ -166,10 +166,7 @@ SmallVector<Value> AttendKernel::produceTwoSteps(const Item &item, const KeySlot
     Value stage = slotOf(tickets[i], plan.stages);
     t.acquire(keys.pipe, tickets[i]);
     loadNumbers(slots, step, found, stage);
-    if (plan.hasBoxes)
-      loadRows(item, slots, found, keys, stage, tickets[i]);
-    else
-      loadRows(item, slots, found, keys, stage);
+    beginRows(item, slots, found, keys, stage, tickets[i]);
     t.commitCopies();
   };
   begin(0, step, first);

@@ -69,6 +69,9 @@ public:
   };
   /// True if the keys of every step are neighbours, as those of a range or of large blocks are.
   bool isContiguous() const { return !lists || (!isGathered && type.getKeyBlock() % config.tileKeys == 0); }
+  /// Whether what a row sees of a step of neighbours are the first of them, whatever the step.
+  bool endsInOrder() const { return isContiguous() && config.blocks.isTokens() && (!config.mask || !config.mask.getWindow()); }
+  bool isCausal() const { return config.mask && config.mask.getCausal(); }
   Step getStep(Emitter &e, Value step) const;
   /// The number of row `row` of a step.
   Value getNumber(Emitter &e, const Step &step, Value row) const;

@@ -45,6 +45,16 @@ Value ScoreTiles::hide(Value logits, Value numbers) {
   return e.select(visible, logits, splat(-std::numeric_limits<double>::infinity()));
 }
 
+Value ScoreTiles::hideBehind(Value logits, const KeySlots::Step &step) {
+  Type i32 = e.builder.getI32Type();
+  // The last column that each row sees: no number of a column is needed, nor held.
+  Value last = t.mapRows(i32, [&](Value) { return e.sub(step.count, e.i32(1)); });
+  if (slots.isCausal())
+    last = e.min(last, e.sub(makePositions(), t.mapRows(i32, [&](Value) { return step.base; })));
+  Value visible = e.le(t.mapColumns(columns, i32, [](Value column) { return column; }), t.broadcast(last, columns));
+  return e.select(visible, logits, splat(-std::numeric_limits<double>::infinity()));
+}
+
 FailureOr<Value> ScoreTiles::getLogits(Value products, Value numbers) {
   Value logits = scaleProducts(products);
   if (!op.getScore().empty()) {
@@ -118,15 +128,12 @@ SoftmaxStep ScoreTiles::getHeldStep(Value logits, Value held, Value sum) {
   Value power = exp2(multiplyAdd(e.fsub(before.base, now.base), splatRows(factor), e.fsub(before.power, now.power)));
   step.rescale = e.select(rescales, power, splatRows(1));
   Value minus = t.broadcast(arith::NegFOp::create(e.builder, e.loc, now.power), columns);
-  auto finish = [&](Value differences) -> SmallVector<Value> {
-    Value weights = exp2(multiplyAdd(differences, splat(factor), minus));
-    return {weights, t.reduce(ssa_gpu::RowReduction::sum, weights)};
-  };
   // The same bits either way for a row that is near.
-  SmallVector<Value> made = e.ifElse(t.warpAll(now.isNear), {logits.getType(), sum.getType()}, [&] { return finish(logits); },
-                                     [&] { return finish(e.fsub(logits, t.broadcast(now.base, columns))); });
-  step.weights = made[0];
-  step.sum = e.fadd(e.fmul(sum, step.rescale), made[1]);
+  Value differences = e.ifElse(t.warpAll(now.isNear), {logits.getType()}, [&] { return SmallVector<Value>{logits}; },
+                               [&] { return SmallVector<Value>{e.fsub(logits, t.broadcast(now.base, columns))}; })
+                          .front();
+  step.weights = exp2(multiplyAdd(differences, splat(factor), minus));
+  step.sum = e.fadd(e.fmul(sum, step.rescale), t.reduce(ssa_gpu::RowReduction::sum, step.weights));
   return step;
 }
 
