@@ -31,7 +31,6 @@ def add_unions():
 def add_key_outer():
     for name, schedule, arguments, options in (
         ("partials of bf16", tile(128, 64) + ", partials = bf16", (32, 2, [(2, 5, 64, 1, False)]), dict(d=128)),
-        ("blocks of 128 in two steps", tile(64, 64), (6, 2, [(2, 3, 128, 1, False)]), {}),
         ("a head, blocks of 16", tile(64, 16, 3), (2, 2, [(2, 20, 16, 1, False)]), dict(elem="f16")),
         ("mma_sync", tile(32, 32, instruction="mma_sync"), (8, 2, [(2, 5, 32, 1, False)]), {}),
         ("lists of 5 queries, window", tile(64, 64), (8, 2, [(4, 4, 64, 5, False)]), dict(mask=WINDOW)),

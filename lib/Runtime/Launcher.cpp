@@ -269,7 +269,12 @@ Error Program::encode(const ReadyLaunch::Map &map, const TensorMap &parameters, 
     if (d + 1 < map.array.shape.size())
       strides.push_back(map.array.strides[d] * getByteSize(map.array.dtype));
   }
-  alignas(64) uint8_t encoded[128];
+  alignas(64) uint8_t encoded[128] = {};
+  // The driver has no maps of nothing, and no kernel copies a box of one.
+  if (llvm::is_contained(map.array.shape, 0)) {
+    std::memcpy(out, encoded, sizeof(encoded));
+    return Error::success();
+  }
   int result =
       encodeTiled(encoded, getTensorMapType(map.array.dtype), sizes.size(), reinterpret_cast<void *>(map.array.pointer),
                   sizes.data(), strides.data(), box.data(), steps.data(), parameters.interleave, parameters.swizzle,
