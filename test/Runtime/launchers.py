@@ -148,6 +148,16 @@ def maps_of_launches_that_are_left_out():
 
 
 @test
+def maps_of_nothing():
+    # The driver refuses them; a kernel gets 128 zeros in their place.
+    answer, made = one("maps", array(None, "bf16", [0, 2, 50, 64]))
+    assert answer.startswith("ok"), answer
+    n, first, y, second, i8 = parameters(made[0], "impmb")
+    equal((n, first), (50, bytes(128)))
+    assert second != first
+
+
+@test
 def every_kind_of_parameter():
     answer, made = one("scalars", 1, -128, 32767, -(2**31), 2**63 - 1, -1.5, 0.1)
     equal([shape_of(m)[0] for m in made], ["scalars", "nothing"])

@@ -378,8 +378,11 @@ Result cuTensorMapEncodeTiled(void *map, int dtype, uint32_t rank, void *address
     return INVALID_VALUE;
   char line[1024], *at = line;
   at += sprintf(at, "tensor map dtype %d address %p sizes", dtype, address);
-  for (uint32_t d = 0; d < rank; ++d)
+  for (uint32_t d = 0; d < rank; ++d) {
     at += sprintf(at, " %llu", (unsigned long long)sizes[d]);
+    if (!sizes[d])
+      return INVALID_VALUE;
+  }
   at += sprintf(at, " strides");
   for (uint32_t d = 0; d + 1 < rank; ++d) {
     at += sprintf(at, " %llu", (unsigned long long)strides[d]);
