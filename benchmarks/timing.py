@@ -8,19 +8,21 @@ import time
 import torch
 
 
+def time_once(run):
+    """One run, in ms of the device."""
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    begin.record()
+    run()
+    end.record()
+    torch.cuda.synchronize()
+    return begin.elapsed_time(end)
+
+
 def median_ms(run, count=10):
-    """The median of `count` runs after two, in ms of the device."""
+    """The median of `count` runs after two."""
     for _ in range(2):
         run()
-    times = []
-    for _ in range(count):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        run()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(begin.elapsed_time(end))
-    return statistics.median(times)
+    return statistics.median(time_once(run) for _ in range(count))
 
 
 def rested_ms(run, count=5, rest=0.15):
@@ -28,12 +30,7 @@ def rested_ms(run, count=5, rest=0.15):
     times = []
     for _ in range(count):
         time.sleep(rest)
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        run()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(begin.elapsed_time(end))
+        times.append(time_once(run))
     return statistics.median(times)
 
 
@@ -52,15 +49,6 @@ class Times:
         """Half of what lies between the quartiles, as a share of the median."""
         low, _, high = statistics.quantiles(self.runs, n=4)
         return (high - low) / 2 / self.median
-
-
-def time_once(run):
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    begin.record()
-    run()
-    end.record()
-    torch.cuda.synchronize()
-    return begin.elapsed_time(end)
 
 
 def time_alternating(runs, count=10, warm=2):
