@@ -46,7 +46,7 @@ class Block:
 
 
 def documents():
-    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples/README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [path for path in found if path.exists() and not path.read_text().startswith(GENERATED)]
 
 

@@ -3,7 +3,7 @@
 """How long a whole pattern takes to compile: NSA for sm_90a, 13 kernels in one process on one core.
 
 What takes the time is what LLVM is given, so the instructions of the kernels have a budget. The time itself is printed: it depends on
-the machine and on what else it does. Who needs more instructions for a reason raises the budget with it; docs/kernels.md says what they
+the machine and on what else it does. Who needs more instructions for a reason raises the budget with it; docs/performance/compile-time.md says what they
 cost.
 """
 

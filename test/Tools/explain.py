@@ -81,7 +81,7 @@ def sizes_of_arguments_follow_from_their_use():
 
 @case
 def the_model_on_what_was_measured():
-    """H200, 131072 tokens, docs/kernels.md; the table of docs/explain.md. Within a quarter, so that a change of the model shows."""
+    """H200, 131072 tokens, docs/performance; the table of docs/explain.md. Within a quarter, so that a change of the model shows."""
     measured = {"dense": 479.1, "window": 31.1, "per_query": 34.4, "shared": 9.1, "shared_64": 11.5}
     said = explain(ROOT / "benchmarks/attend.mlir", "--chip=sm_90a")
     for entry in said["entries"]:
