@@ -1,4 +1,5 @@
-// Attention patterns whose kernels benchmarks/attend.py times, bf16; but for the last 64 query heads, 4 key heads, head dim 128.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Attention that benchmarks/compare.py times, bf16: 64 query heads, 4 key heads, head dim 128, where nothing else is said.
 !q = tensor<?x64x?x128xbf16>
 !kv = tensor<?x4x?x128xbf16>
 !l = tensor<?x64x?xf32>
@@ -9,9 +10,21 @@ func.func @dense(%q: !q, %k: !kv, %v: !kv) -> !q {
   return %o : !q
 }
 
-// The last 4096 tokens.
+// The same for 32 query heads.
+func.func @dense_32(%q: tensor<?x32x?x128xbf16>, %k: !kv, %v: !kv) -> tensor<?x32x?x128xbf16> {
+  %o, %l = ssa.sparse_attend %q, %k, %v {mask = #ssa.mask<causal>}
+      : tensor<?x32x?x128xbf16>, !kv, !kv -> tensor<?x32x?x128xbf16>, tensor<?x32x?xf32>
+  return %o : tensor<?x32x?x128xbf16>
+}
+
+// The last 4096 tokens, and with the first 64.
 func.func @window(%q: !q, %k: !kv, %v: !kv) -> !q {
   %o, %l = ssa.sparse_attend %q, %k, %v {mask = #ssa.mask<causal, window = 4096>} : !q, !kv, !kv -> !q, !l
+  return %o : !q
+}
+
+func.func @window_sink(%q: !q, %k: !kv, %v: !kv) -> !q {
+  %o, %l = ssa.sparse_attend %q, %k, %v {mask = #ssa.mask<causal, window = 4096, sink = 64>} : !q, !kv, !kv -> !q, !l
   return %o : !q
 }
 
@@ -23,19 +36,22 @@ func.func @per_query(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x4x?x16xi32>) -> !q {
   return %o : !q
 }
 
-// The same in other loop orders.
-func.func @per_query_union(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x4x?x16xi32>) -> !q {
+// The same where the share is known that the list of the next query has in common.
+func.func @per_query_0(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x4x?x16xi32>) -> !q {
   %s = ssa.from_indices %t : tensor<?x4x?x16xi32> -> !ssa.selection<?x4x?x16, key_block = 64>
-  %o, %l = ssa.sparse_attend %q, %k, %v at %s
-      {mask = #ssa.mask<causal>, ssa.schedule = #ssa.schedule<order = union, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>}
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>, ssa.agreement = 0.0 : f64}
       : !q, !kv, !kv, !ssa.selection<?x4x?x16, key_block = 64> -> !q, !l
   return %o : !q
 }
-func.func @per_query_key_outer(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x4x?x16xi32>) -> !q {
+func.func @per_query_75(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x4x?x16xi32>) -> !q {
   %s = ssa.from_indices %t : tensor<?x4x?x16xi32> -> !ssa.selection<?x4x?x16, key_block = 64>
-  %o, %l = ssa.sparse_attend %q, %k, %v at %s
-      {mask = #ssa.mask<causal>,
-       ssa.schedule = #ssa.schedule<order = key_outer, instruction = wgmma, tile_rows = 192, tile_keys = 64, stages = 2, partials = bf16>}
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>, ssa.agreement = 0.75 : f64}
+      : !q, !kv, !kv, !ssa.selection<?x4x?x16, key_block = 64> -> !q, !l
+  return %o : !q
+}
+func.func @per_query_90(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x4x?x16xi32>) -> !q {
+  %s = ssa.from_indices %t : tensor<?x4x?x16xi32> -> !ssa.selection<?x4x?x16, key_block = 64>
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>, ssa.agreement = 0.9 : f64}
       : !q, !kv, !kv, !ssa.selection<?x4x?x16, key_block = 64> -> !q, !l
   return %o : !q
 }
@@ -62,7 +78,15 @@ func.func @shared(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x64x?x8xi32>) -> !q {
   return %o : !q
 }
 
-// The same for 64 queries: 16 blocks of 64.
+// 32 blocks of 128.
+func.func @shared_32(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x64x?x32xi32>) -> !q {
+  %s = ssa.from_indices %t : tensor<?x64x?x32xi32> -> !ssa.selection<?x64x?x32, key_block = 128, query_block = 128>
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>}
+      : !q, !kv, !kv, !ssa.selection<?x64x?x32, key_block = 128, query_block = 128> -> !q, !l
+  return %o : !q
+}
+
+// For 64 queries: 16 blocks of 64.
 func.func @shared_64(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x64x?x16xi32>) -> !q {
   %s = ssa.from_indices %t : tensor<?x64x?x16xi32> -> !ssa.selection<?x64x?x16, key_block = 64, query_block = 64>
   %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Cases of attention: those of attend.mlir."""
+"""Cases of attention: those of attend.mlir. A function makes the inputs for some number of tokens."""
 
 import inputs
 import peers
 import torch
-from common import DIM, HEADS, KEY_HEADS, Case, Prepared, generator, some_rows
+from common import DIM, HEADS, KEY_HEADS, Prepared, generator, ours, some_rows
 
 # ---------------------------------------------------------------------------------------------------------------------
 # What is right, in float64, for some rows
@@ -59,102 +59,110 @@ def selected_pairs(chosen, block, query_block, queries, tokens):
 # Attention
 
 
-def dense(bundle, n):
-    def prepare():
-        g = generator()
-        q, k, v = (inputs.rows(h, n, DIM, g) for h in (HEADS, KEY_HEADS, KEY_HEADS))
+def random_inputs(n, heads=HEADS, queries=None):
+    g = generator()
+    return inputs.rows(heads, queries or n, DIM, g), inputs.rows(KEY_HEADS, n, DIM, g), inputs.rows(KEY_HEADS, n, DIM, g), g
+
+
+def dense(entry, heads):
+    def prepare(bundles, n):
+        q, k, v, _ = random_inputs(n, heads)
         return Prepared(
-            {"ssa": lambda: lambda: bundle.dense(q, k, v), "torch flash": lambda: peers.sdpa("flash", q, k, v),
+            {"ssa": ours(bundles, "attend", entry, q, k, v), "torch flash": lambda: peers.sdpa("flash", q, k, v),
              "torch cudnn": lambda: peers.sdpa("cudnn", q, k, v), "flex": lambda: peers.flex_window(q, k, v, n),
              "flashinfer": lambda: peers.flashinfer_dense(q, k, v)},
-            attention_check(q, k, v, lambda at: torch.arange(n, device="cuda") <= at[:, None]), flop=4 * DIM * HEADS * n * (n + 1) / 2)
+            attention_check(q, k, v, lambda at: torch.arange(n, device="cuda") <= at[:, None]), flop=4 * DIM * heads * n * (n + 1) / 2)
 
-    return Case("dense, causal", "attend", prepare, n)
+    return prepare
 
 
-def window(bundle, n, size=4096):
-    def prepare():
-        g = generator()
-        q, k, v = (inputs.rows(h, n, DIM, g) for h in (HEADS, KEY_HEADS, KEY_HEADS))
-        reach = min(size, n)
+def window(entry, size, sink):
+    def prepare(bundles, n):
+        q, k, v, _ = random_inputs(n)
+        reach, sinks = min(size, n), min(sink, max(n - size, 0))
 
         def keep(at):
             i = torch.arange(n, device="cuda")
-            return (i <= at[:, None]) & (i > at[:, None] - size)
+            return (i <= at[:, None]) & ((i > at[:, None] - size) | (i < sink))
 
-        return Prepared(
-            {"ssa": lambda: lambda: bundle.window(q, k, v), "flex": lambda: peers.flex_window(q, k, v, size),
-             "flashinfer": lambda: peers.flashinfer_dense(q, k, v, size)},
-            attention_check(q, k, v, keep), flop=4 * DIM * HEADS * (n * reach - reach * (reach - 1) / 2))
+        implementations = {"ssa": ours(bundles, "attend", entry, q, k, v), "flex": lambda: peers.flex_window(q, k, v, size, sink)}
+        if not sink:
+            implementations["flashinfer"] = lambda: peers.flashinfer_dense(q, k, v, size)
+        pairs = n * reach - reach * (reach - 1) / 2 + sinks * (sinks + 1) / 2 + (n - reach - sinks) * sink
+        return Prepared(implementations, attention_check(q, k, v, keep), flop=4 * DIM * HEADS * pairs)
 
-    return Case(f"window of {size}", "attend", prepare, n)
+    return prepare
 
 
-def per_query(bundle, n, agreement, realistic=None):
-    """NSA's selected branch. `realistic` makes the lists from keys in topics by a chain of the bundle `realistic`."""
+def per_query(entry, agreement):
+    """NSA's selected branch. Without an agreement lists are chosen from keys in topics."""
     width, block = 16, 64
 
-    def prepare():
-        g = generator()
-        v = inputs.rows(KEY_HEADS, n, DIM, g)
-        if realistic:
+    def prepare(bundles, n):
+        q, k, v, g = random_inputs(n)
+        if agreement is None:
             q, k = inputs.topical(HEADS, KEY_HEADS, n, DIM, g)
-            chosen = realistic.chain_64(q, k)
+            chosen = bundles["select"].chain_64(q, k)
         else:
-            q, k = inputs.rows(HEADS, n, DIM, g), inputs.rows(KEY_HEADS, n, DIM, g)
             chosen = inputs.lists(KEY_HEADS, n, width, block, 1, agreement, g)
 
         def keep(at):
             return lists_to_mask(chosen, block, n, at) & (torch.arange(n, device="cuda") <= at[:, None])
 
-        pairs = selected_pairs(chosen, block, 1, n, n)
-        return Prepared(
-            {"ssa": lambda: lambda: bundle.per_query(q, k, v, chosen), "triton": lambda: peers.triton_lists(q, k, v, chosen, block),
-             "fla": lambda: peers.fla_lists(q, k, v, chosen, block)},
-            attention_check(q, k, v, keep), flop=4 * DIM * HEADS // KEY_HEADS * pairs, notes={"agreement": inputs.measure_agreement(chosen)})
+        implementations = {"ssa": ours(bundles, "attend", entry, q, k, v, chosen)}
+        if agreement is not None:
+            implementations["ssa, agreement unsaid"] = ours(bundles, "attend", "per_query", q, k, v, chosen)
+        implementations |= {"triton": lambda: peers.triton_lists(q, k, v, chosen, block), "fla": lambda: peers.fla_lists(q, k, v, chosen, block)}
+        return Prepared(implementations, attention_check(q, k, v, keep), flop=4 * DIM * HEADS // KEY_HEADS * selected_pairs(chosen, block, 1, n, n),
+                        notes={"agreement": inputs.measure_agreement(chosen)})
 
-    kind = "chosen from keys in topics" if realistic else "random" if agreement == 0 else f"agreeing in {agreement:.0%}"
-    return Case(f"{width} blocks of {block} a query, {kind}", "attend", prepare, n)
+    return prepare
 
 
-def shared(bundle, n, block, width):
-    def prepare():
-        g = generator()
-        q, k, v = (inputs.rows(h, n, DIM, g) for h in (HEADS, KEY_HEADS, KEY_HEADS))
+def shared(entry, block, width):
+    def prepare(bundles, n):
+        q, k, v, g = random_inputs(n)
         chosen = inputs.lists(HEADS, n // block, width, block, block, 0.0, g)
 
         def keep(at):
             return lists_to_mask(chosen, block, n, at // block) & (torch.arange(n, device="cuda") <= at[:, None])
 
-        entry = bundle.shared if block == 128 else bundle.shared_64
-        implementations = {"ssa": lambda: lambda: entry(q, k, v, chosen)}
+        implementations = {"ssa": ours(bundles, "attend", entry, q, k, v, chosen)}
         if block == 128:
             implementations["flex"] = lambda: peers.flex_lists(q, k, v, chosen, block)
         return Prepared(implementations, attention_check(q, k, v, keep), flop=4 * DIM * selected_pairs(chosen, block, block, n, n))
 
-    return Case(f"{width} blocks of {block} for {block} queries, random", "attend", prepare, n)
+    return prepare
 
 
-def dsa(bundle, n, queries=4096, width=2048):
-    def prepare():
-        g = generator()
-        q, k = inputs.rows(128, queries, 576, g), inputs.rows(1, n, 576, g)
-        chosen = torch.stack([torch.randperm(n - queries, device="cuda", generator=g)[:width].sort().values.int() for _ in range(queries)])[None, None]
-        return Prepared(
-            {"ssa": lambda: lambda: bundle.dsa(q, k, chosen), "flash_mla": lambda: peers.flash_mla_sparse(q, k, chosen, 512)},
-            attention_check(q, k, k[..., :512], lambda at: lists_to_mask(chosen, 1, n, at)), flop=2 * (576 + 512) * 128 * queries * width)
-
-    return Case(f"DSA: {width} tokens for 128 heads, {queries} queries", "attend", prepare, n)
+def decode(bundles, n):
+    q, k, v, _ = random_inputs(n, queries=1)
+    check = attention_check(q, k, v, lambda at: torch.ones((1, n), dtype=torch.bool, device="cuda"))
+    return Prepared({"ssa": ours(bundles, "attend", "decode", q, k, v), "torch flash": lambda: peers.sdpa("flash", q, k, v, causal=False)}, check,
+                    moved=2 * 2 * KEY_HEADS * n * DIM)
 
 
-def attend_cases(bundle, select, n):
-    yield dense(bundle, n)
-    yield window(bundle, n)
-    for agreement in (0.0, 0.75, 0.9):
-        yield per_query(bundle, n, agreement)
-    if select:
-        yield per_query(bundle, n, 0.0, realistic=select)
-    yield shared(bundle, n, 128, 8)
-    yield shared(bundle, n, 64, 16)
-    if n >= 8192:
-        yield dsa(bundle, n)
+def decode_lists(bundles, n):
+    q, k, v, g = random_inputs(n, queries=1)
+    chosen = torch.randperm(n // 64, device="cuda", generator=g)[:16].sort().values.int().expand(1, KEY_HEADS, 1, 16).contiguous()
+    check = attention_check(q, k, v, lambda at: lists_to_mask(chosen, 64, n, at))
+    return Prepared({"ssa": ours(bundles, "attend", "decode_lists", q, k, v, chosen)}, check, moved=2 * 2 * KEY_HEADS * 1024 * DIM)
+
+
+def dsa(bundles, n, queries=4096, width=2048):
+    g = generator()
+    q, k = inputs.rows(128, queries, 576, g), inputs.rows(1, n, 576, g)
+    chosen = torch.stack([torch.randperm(n - queries, device="cuda", generator=g)[:width].sort().values.int() for _ in range(queries)])[None, None]
+    return Prepared(
+        {"ssa": ours(bundles, "attend", "dsa", q, k, chosen), "flash_mla": lambda: peers.flash_mla_sparse(q, k, chosen, 512)},
+        attention_check(q, k, k[..., :512], lambda at: lists_to_mask(chosen, 1, n, at)), flop=2 * (576 + 512) * 128 * queries * width)
+
+
+CASES = {
+    "dense": dense("dense", HEADS), "dense-32": dense("dense_32", 32),
+    "window": window("window", 4096, 0), "window-sink": window("window_sink", 4096, 64),
+    "selected-0": per_query("per_query_0", 0.0), "selected-75": per_query("per_query_75", 0.75), "selected-90": per_query("per_query_90", 0.9),
+    "selected-topics": per_query("per_query", None),
+    "shared-8": shared("shared", 128, 8), "shared-32": shared("shared_32", 128, 32), "shared-64": shared("shared_64", 64, 16),
+    "decode": decode, "decode-lists": decode_lists, "dsa-8k": dsa, "dsa-128k": dsa,
+}

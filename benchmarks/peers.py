@@ -8,13 +8,13 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 
-def sdpa(backend, q, k, v):
-    """PyTorch's attention, causal."""
+def sdpa(backend, q, k, v, causal=True):
+    """PyTorch's attention."""
     chosen = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}[backend]
 
     def run():
         with sdpa_kernel(chosen):
-            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=True)
 
     return run
 
@@ -26,11 +26,11 @@ def compiled_flex():
     return torch.compile(flex_attention, dynamic=False)
 
 
-def flex_window(q, k, v, window):
+def flex_window(q, k, v, window, sink=0):
     from torch.nn.attention.flex_attention import create_block_mask
 
     def sees(b, h, m, n):
-        return (m >= n) & (m - n < window)
+        return (m >= n) & ((m - n < window) | (n < sink))
 
     mask = create_block_mask(sees, None, None, q.shape[2], k.shape[2], device="cuda", _compile=True)
     return lambda: compiled_flex()(q, k, v, block_mask=mask, enable_gqa=True)
@@ -107,36 +107,42 @@ def torch_regroup(scores, blocks):
     return sum(w * padded[..., i : i + 4 * blocks : 4] for i, w in enumerate((1, 2, 2, 2, 1)))
 
 
-def torch_select(q, k, size, stride, width, rows=2048):
+class torch_select:  # noqa: N801: used as the functions are
     """Means of keys, softmax of complete ones, sums over the heads of a group, regrouped to 64 where blocks overlap, the best besides the first and
     the two newest; some rows at a time."""
-    key_heads, group = k.shape[1], q.shape[1] // k.shape[1]
 
-    def run():
-        means = k[0].unfold(1, size, stride).float().mean(-1).bfloat16()
-        ends = torch.arange(means.shape[1], device="cuda") * stride + size - 1
-        number = torch.arange(k.shape[2] // 64, device="cuda")
-        out = []
-        for begin in range(0, q.shape[2], rows):
-            part = q[0, :, begin : begin + rows].unflatten(0, (key_heads, group))
-            at = torch.arange(begin, begin + part.shape[2], device="cuda")[:, None]
-            score = torch.zeros((key_heads, part.shape[2], means.shape[1]), device="cuda")
-            for head in range(group):
-                x = torch.einsum("gmd,gnd->gmn", part[:, head], means).float() * q.shape[3] ** -0.5
-                score += torch.softmax(x.masked_fill_(ends > at, -torch.inf), -1).nan_to_num_(0)
-            if stride != size:
-                score = torch_regroup(score, len(number))
-            own = at // 64
-            forced = (number == 0) | (number == own) | (number == own - 1)
-            if stride == size:
-                score = score.masked_fill(ends > at, -torch.inf)
-            score = score.masked_fill(forced, torch.inf).masked_fill(number > own, -torch.inf)
-            best = torch.topk(score, width, dim=-1)
-            chosen = best.indices.masked_fill(best.values == -torch.inf, len(number)).sort(-1).values.int()
-            out.append(chosen.masked_fill(chosen == len(number), -1))
-        return torch.cat(out, 1)[None]
+    def __init__(self, q, k, size, stride, width, part=2048):
+        self.q, self.k, self.size, self.stride, self.width, self.part = q, k, size, stride, width, part
+        self.means = self.make_means()
 
-    return run
+    def make_means(self):
+        return self.k[0].unfold(1, self.size, self.stride).float().mean(-1).bfloat16()
+
+    def __call__(self):
+        self.means = self.make_means()
+        every = torch.arange(self.q.shape[2], device="cuda")
+        return torch.cat([self.rows(at) for at in every.split(self.part)], 2)
+
+    def rows(self, at):
+        """The lists of the queries `at`."""
+        key_heads, group = self.k.shape[1], self.q.shape[1] // self.k.shape[1]
+        ends = torch.arange(self.means.shape[1], device="cuda") * self.stride + self.size - 1
+        number = torch.arange(self.k.shape[2] // 64, device="cuda")
+        part, at = self.q[0][:, at].unflatten(0, (key_heads, group)), at[:, None]
+        score = torch.zeros((key_heads, len(at), self.means.shape[1]), device="cuda")
+        for head in range(group):
+            x = torch.einsum("gmd,gnd->gmn", part[:, head], self.means).float() * self.q.shape[3] ** -0.5
+            score += torch.softmax(x.masked_fill_(ends > at, -torch.inf), -1).nan_to_num_(0)
+        if self.stride != self.size:
+            score = torch_regroup(score, len(number))
+        else:
+            score = score.masked_fill(ends > at, -torch.inf)
+        own = at // 64
+        forced = (number == 0) | (number == own) | (number == own - 1)
+        score = score.masked_fill(forced, torch.inf).masked_fill(number > own, -torch.inf)
+        best = torch.topk(score, self.width, dim=-1)
+        chosen = best.indices.masked_fill(best.values == -torch.inf, len(number)).sort(-1).values.int()
+        return chosen.masked_fill(chosen == len(number), -1)[None]
 
 
 def torch_indexer(q, k, w, c, width, rows=256):

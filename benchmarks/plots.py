@@ -66,16 +66,16 @@ def draw(results, folder):
     done = [r for r in results if r["ms"]]
     sizes = sorted({r["tokens"] for r in done if r["tokens"]})
     drawn = []
-    roof = [(r["case"], [(name, 100 * r["floor_ms"] / ms) for name, ms in r["ms"].items()]) for r in done if r["floor_ms"]]
+    roof = [(r["title"], [(name, 100 * r["floor_ms"] / ms) for name, ms in r["ms"].items()]) for r in done if r["floor_ms"]]
     if roof:
         drawn.append(bars(folder / "roof.png", "Share of the roof", "%", roof))
     for n in sizes:
-        dense = next((min(r["ms"].values()) for r in done if r["tokens"] == n and r["name"].startswith("dense")), None)
+        dense = next((min(r["ms"].values()) for r in done if r["tokens"] == n and r["name"] == "dense"), None)
         rows = [(r["name"], [(name, dense / ms) for name, ms in r["ms"].items()]) for r in done if dense and r["tokens"] == n and r["kind"] == "attend"]
         if rows:
             drawn.append(bars(folder / f"speedup-{n}.png", f"Times as fast as the best dense attention, {n} tokens", "x", rows))
-    if len(sizes) > 1:
-        for name in dict.fromkeys(r["name"] for r in done if r["tokens"]):
-            rows = [(str(r["tokens"]), list(r["ms"].items())) for r in done if r["name"] == name]
-            drawn.append(bars(folder / f"time-{len(drawn)}.png", f"{name}: time against tokens", "ms", rows))
+    for name in dict.fromkeys(r["name"] for r in done):
+        rows = [(str(r["tokens"]), list(r["ms"].items())) for r in done if r["name"] == name]
+        if len(rows) > 1:
+            drawn.append(bars(folder / f"time-{name}.png", f"{name}: time against tokens", "ms", rows))
     return drawn
