@@ -53,7 +53,8 @@ class Pattern:
     values: names of the arguments that bound results of kind rows.
     branches: how many weighted sums of values, each with weights of a sum of at most 1, a result of kind rows adds.
     outliers: the part of the rows of a result that may be different, where a selection inside hangs on scores that
-        differ by less than rounding does. 0 for single ops.
+        differ by less than rounding does. 0 for single ops. Lists of a pattern with one `topk` without
+        `top_p` are held to more: they may differ in near ties alone (make_gpu_tests.py).
     sizes: cases (b, m, n).
     queries_vary: false if a row of the results depends on more than its query and the keys, so that a "whole" case
     cannot be made of a case: pooled keys, blocks of queries.

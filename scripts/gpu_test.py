@@ -19,6 +19,7 @@ gpu_patterns.py for the kinds of results).
 """
 
 import argparse
+import dataclasses
 import hashlib
 import json
 import pathlib
@@ -57,18 +58,33 @@ class Wrong(Exception):
 # Comparing
 
 
+@dataclasses.dataclass
+class Expected:
+    """One result: its shape, facts of all of it, numbers of the rows that are compared, their values as float64 or int64. Of lists that hang on
+    scores the near ties, (row, number) of entries that may be there or not, and whether the number of entries may vary with them."""
+
+    shape: tuple
+    facts: np.ndarray
+    rows: np.ndarray
+    values: np.ndarray
+    near: np.ndarray | None = None
+    counts_vary: bool = False
+
+
 def expected_of(folder, case, index):
-    """Shape, facts, numbers of rows, and values as float64 or int64 of one result."""
     data = np.load(folder / case["file"])
     values = data[f"values{index}"]
     if values.dtype == np.uint16:
         values = (values.astype(np.uint32) << 16).view(np.float32)
-    return (
+    expected = Expected(
         tuple(data[f"shape{index}"]),
         data[f"facts{index}"],
         data[f"rows{index}"],
         values.astype(np.float64 if values.dtype.kind == "f" else np.int64),
     )
+    if f"near{index}" in data:
+        expected.near, expected.counts_vary = data[f"near{index}"], bool(data[f"counts_vary{index}"])
+    return expected
 
 
 def rows_of(result, rows, width):
@@ -99,6 +115,22 @@ def bound_of(kind, expected, dtype, largest):
     if kind == "scores":
         return EPSILON[dtype] * (magnitude.max(initial=0) + magnitude)
     return EPSILON[dtype] * (largest + magnitude)
+
+
+def compare_lists(what, got, expected):
+    """Lists of ascending numbers, padded with -1: the same but for entries at near ties. Returns how many rows differ."""
+    near = {}
+    for row, number in expected.near.tolist():
+        near.setdefault(row, set()).add(number)
+    differing = np.flatnonzero((got != expected.values).any(axis=1))
+    for row in differing:
+        mine, right = got[row], expected.values[row]
+        entries = mine[mine >= 0]
+        odd = (set(entries.tolist()) ^ set(right[right >= 0].tolist())) - near.get(row, set())
+        ordered = (np.diff(entries) > 0).all() and (mine[len(entries) :] == -1).all()
+        if odd or not ordered or (not expected.counts_vary and len(entries) != (right >= 0).sum()):
+            raise Wrong(f"{what}: row {row}: expected {right}, but got {mine}; not near ties: {sorted(odd)[:8]}")
+    return len(differing)
 
 
 def compare(what, got, kind, dtype, expected, largest, outliers):
@@ -207,17 +239,18 @@ class Runner:
         """Compares with what is expected. With `last`, results have more queries, of which the last ones count."""
         largest = self.largest(arrays)
         for i, (result, kind) in enumerate(zip(results, self.kinds)):
-            shape, facts, rows, expected = expected_of(self.folder, case, i)
+            expected, name = expected_of(self.folder, case, i), f"{what}, result {i}"
             if last is not None:
-                result = result[:, :, result.shape[2] - shape[2] :]
-            if tuple(result.shape) != shape:
-                raise Wrong(f"{what}: result {i} has shape {tuple(result.shape)}, but {shape} is expected")
+                result = result[:, :, result.shape[2] - expected.shape[2] :]
+            if tuple(result.shape) != expected.shape:
+                raise Wrong(f"{name} has shape {tuple(result.shape)}, but {expected.shape} is expected")
             if not self.pattern.outliers:
-                check_facts(f"{what}, result {i}", result, facts)
-            got = rows_of(result.contiguous(), rows, expected.shape[1])
-            error, off = compare(
-                f"{what}, result {i}", got, kind, self.results[i]["dtype"], expected, largest, self.pattern.outliers
-            )
+                check_facts(name, result, expected.facts)
+            got = rows_of(result.contiguous(), expected.rows, expected.values.shape[1])
+            if expected.near is not None:
+                error, off = 0.0, compare_lists(name, got.numpy(), expected)
+            else:
+                error, off = compare(name, got, kind, self.results[i]["dtype"], expected.values, largest, self.pattern.outliers)
             self.error, self.rows_off = max(self.error, error), self.rows_off + off
 
     def strided(self, tensors):

@@ -33,7 +33,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from gpu_patterns import PATTERNS  # noqa: E402
 
 ELEMENTS_KEPT = 24576  # of a result; of a larger one a sample of its rows, at least 24
-FORMAT = 3
+FORMAT = 4
 
 
 def tool(name):
@@ -62,13 +62,13 @@ def source_of(pattern):
     return only(text, pattern.entry)
 
 
-def compile_pattern(source, chips, path):
+def compile_pattern(source, chips, path, flags=()):
     """Compiles for each chip that has kernels for it. Returns these, why others have none, and for which the compiler
     died."""
     missing, wrong, good = {}, {}, []
     for chip in chips:
         done = subprocess.run(
-            [tool("ssa-opt"), "-", "--emit=bundle", f"--chip={chip}", "-o", str(path)],
+            [tool("ssa-opt"), "-", "--emit=bundle", f"--chip={chip}", "-o", str(path), *flags],
             input=source,
             text=True,
             capture_output=True,
@@ -82,7 +82,7 @@ def compile_pattern(source, chips, path):
             wrong[chip] = done.stderr.strip()[-2000:] or f"exit code {done.returncode}"
     if good:
         subprocess.run(
-            [tool("ssa-opt"), "-", "--emit=bundle", f"--chip={','.join(good)}", "-o", str(path)],
+            [tool("ssa-opt"), "-", "--emit=bundle", f"--chip={','.join(good)}", "-o", str(path), *flags],
             input=source,
             text=True,
             capture_output=True,
@@ -102,14 +102,14 @@ def digest(arrays):
     return state.hexdigest()
 
 
-def evaluate(source, pattern, arrays):
-    """The interpreter's results."""
+def evaluate(source, pattern, arrays, count):
+    """The interpreter's `count` results."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "in.mlir").write_text(source)
         for name, x in arrays.items():
             np.save(folder / f"{name}.npy", x)
-        outs = [folder / f"out{i}.npy" for i in range(len(pattern.results.split()))]
+        outs = [folder / f"out{i}.npy" for i in range(count)]
         command = [tool("ssa-run"), str(folder / "in.mlir"), f"--entry={pattern.entry}"]
         command += ["--in", ",".join(str(folder / f"{name}.npy") for name in arrays), "--out", ",".join(map(str, outs))]
         done = subprocess.run(command, capture_output=True, text=True)
@@ -139,11 +139,48 @@ def facts(result):
     return np.array([np.isnan(result).sum(), (result == np.inf).sum(), (result == -np.inf).sum(), 0])
 
 
+def scores_source(pattern, source):
+    """The module that returns what the only `ssa.topk` of a pattern selects from, in place of the list; and its threshold. None of other
+    patterns: their rows may differ as far as `outliers` says."""
+    topks = re.findall(r"ssa\.topk (%\w+) ([^:\n]*): ([^,\n]*?xf32>|!\w+),", source)
+    if pattern.results != "list" or not pattern.outliers or len(topks) != 1 or "top_p" in topks[0][1]:
+        return None
+    value, attributes, kind = topks[0]
+    blocks = []
+    for block in re.split(r"(?=^func\.func)", source, flags=re.M):
+        if f"ssa.topk {value} " in block:
+            block = re.sub(r"return %\w+ : .*", f"return {value} : {kind}", block)
+            block = re.sub(r"(?m)^(func\.func .*) -> \S.* \{$", rf"\1 -> {kind} {{", block)
+        elif f"@{pattern.entry}(" in block:
+            block = re.sub(r"(%\w+)( = func\.call .*) -> !\w+\n", rf"\1\2 -> {kind}\n", block)
+            block = re.sub(r"return %\w+ : .*", f"return {re.search(r'(%[a-z]+) = func.call', block)[1]} : {kind}", block)
+            block = "\n".join(line for line in block.split("\n") if "ssa.to_indices" not in line)
+            block = re.sub(r"(?m)^(func\.func .*) -> \S.* \{$", rf"\1 -> {kind} {{", block)
+        blocks.append(block)
+    threshold = re.search(r"threshold = ([\d.]+)", attributes)
+    return "".join(blocks), float(threshold[1]) if threshold else None
+
+
+def near_ties(scores, lists, threshold):
+    """Entries that docs/dialect.md lets a list have or not: (row, number) of those whose score is within 1e-3 of the best one that is not in
+    the list, where that is full, or of the threshold."""
+    found = []
+    for row, (score, entries) in enumerate(zip(scores.astype(np.float64), lists)):
+        chosen = np.zeros(len(score), bool)
+        chosen[entries[entries >= 0]] = True
+        left = np.where(chosen | ~np.isfinite(score), -np.inf, score).max(initial=-np.inf)
+        near = np.zeros(len(score), bool)
+        for cut in ([left] if (entries >= 0).all() and np.isfinite(left) else []) + ([] if threshold is None else [threshold]):
+            near |= np.isfinite(score) & (np.abs(score - cut) <= 1e-3 * abs(cut))
+        found += [(row, number) for number in np.flatnonzero(near)]
+    return np.array(found, np.int32).reshape(-1, 2)
+
+
 def make_case(pattern, source, size, number, path):
     b, m, n = size
     arrays = pattern.make(b, m, n, seed=number)
     started = time.time()
-    results = evaluate(source, pattern, arrays)
+    results = evaluate(source, pattern, arrays, len(pattern.results.split()))
     kept = {}
     for i, (kind, result) in enumerate(zip(pattern.results.split(), results)):
         rows, values = sample(result, kind, seed=1000 + number)
@@ -156,6 +193,12 @@ def make_case(pattern, source, size, number, path):
                 f"values{i}": (values.view(np.uint32) >> 16).astype(np.uint16) if as_bf16 else values,
             }
         )
+    of_scores = scores_source(pattern, source)
+    if of_scores:
+        (scores,) = evaluate(of_scores[0], pattern, arrays, 1)
+        scores = scores.reshape(int(np.prod(scores.shape[:-1])), scores.shape[-1])[kept["rows0"]]
+        kept["near0"] = near_ties(scores, kept["values0"], of_scores[1])
+        kept["counts_vary0"] = np.array(of_scores[1] is not None)
     np.savez_compressed(path, **kept)
     return {
         "size": list(size),
@@ -166,10 +209,10 @@ def make_case(pattern, source, size, number, path):
     }
 
 
-def make_row(pattern, out, chips, known):
+def make_row(pattern, out, chips, known, flags):
     source = source_of(pattern)
     slug = re.sub(r"[^a-zA-Z0-9]+", "-", pattern.name).strip("-")
-    good, missing, wrong = compile_pattern(source, chips, out / f"{slug}.json")
+    good, missing, wrong = compile_pattern(source, chips, out / f"{slug}.json", flags)
     row = {
         "name": pattern.name,
         "entry": pattern.entry,
@@ -204,7 +247,9 @@ def main():
         "words", nargs="*", help="only patterns whose name has one of these words; others stay as they are"
     )
     parser.add_argument("--chips", default="sm_90a,sm_100", help="comma-separated (sm_90a,sm_100)")
+    parser.add_argument("--every-lane-arrives", action="store_true", help="kernels for compute-sanitizer's racecheck")
     options = parser.parse_intermixed_args()
+    flags = ["--every-lane-arrives"] if options.every_lane_arrives else []
     out, chips = options.out, options.chips.split(",")
     out.mkdir(parents=True, exist_ok=True)
     manifest = out / "manifest.json"
@@ -215,7 +260,7 @@ def main():
     for pattern in PATTERNS:
         if options.words and not any(word in pattern.name for word in options.words):
             continue
-        rows[pattern.name] = row = make_row(pattern, out, chips, rows.get(pattern.name, {}))
+        rows[pattern.name] = row = make_row(pattern, out, chips, rows.get(pattern.name, {}), flags)
         state = (
             "for " + ", ".join(row["chips"])
             if row["chips"]

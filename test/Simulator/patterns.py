@@ -86,7 +86,7 @@ def run_pattern(pattern, chips, sizes, few_blocks):
             bundle.write_text(json.dumps(with_few_blocks(json.loads(bundle.read_text()))))
         for number, size in enumerate(sizes):
             arrays = pattern.make(*size, seed=number)
-            expected = evaluate(source, pattern, arrays)
+            expected = evaluate(source, pattern, arrays, len(pattern.results.split()))
             for chip in compiled:
                 results, problem = simulate(bundle, pattern, arrays, chip)
                 problem = problem or compare(pattern, arrays, results, expected)

@@ -48,6 +48,9 @@ static llvm::cl::opt<double> agreement("agreement", llvm::cl::value_desc("0 .. 1
 static llvm::cl::opt<std::string> tuningFile("tuning", llvm::cl::value_desc("FILE"),
                                              llvm::cl::desc("schedules that ssa-tune measured (with --emit or --explain)"));
 
+static llvm::cl::opt<bool> everyLaneArrives("every-lane-arrives",
+                                            llvm::cl::desc("slower kernels for tools that look for races: all lanes of a warp arrive at barriers (with --emit)"));
+
 /// The first option that needs `--emit` or `--explain`, if it is given.
 static StringRef findStrayOption() {
   if (explainRegisters.getNumOccurrences())
@@ -56,6 +59,8 @@ static StringRef findStrayOption() {
     return "sizes";
   if (agreement.getNumOccurrences())
     return "agreement";
+  if (everyLaneArrives.getNumOccurrences())
+    return "every-lane-arrives";
   return tuningFile.getNumOccurrences() ? "tuning" : "";
 }
 
@@ -103,6 +108,7 @@ std::optional<LogicalResult> ssa::runEmission(llvm::StringRef input, llvm::Strin
   options.schedules.sizesText = sizes;
   options.schedules.agreement = agreement;
   options.schedules.tuningFile = tuningFile;
+  options.lowering.everyLaneArrives = everyLaneArrives;
   options.chips = chips;
   options.configure = [](PassManager &pm) { return applyPassManagerCLOptions(pm); };
   std::string text;

@@ -19,7 +19,12 @@ def ConvertSSAGPUToNVVMPass : Pass<"convert-ssa-gpu-to-nvvm", "::mlir::gpu::GPUM
   let description = [{
     Input: kernels of `ssa_gpu`, `gpu`, `scf`, `arith`, `math`, `memref`, with allocated shared memory. Output: the same without
     `ssa_gpu`: tiles are vectors, products are `mma.sync` or `wgmma`, copies are `cp.async`.
+
+    A warp arrives at a barrier of a pipe by one lane, behind a synchronisation of all. Tools that order only what the arriving lane did
+    (racecheck of compute-sanitizer) take that for a race; with `every-lane-arrives` kernels are slower and they do not.
   }];
+  let options = [Option<"everyLaneArrives", "every-lane-arrives", "bool", "false",
+                        "all lanes of a warp arrive at barriers, for tools that look for races">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }

@@ -35,6 +35,8 @@ struct CompileOptions {
   std::vector<std::string> chips;
   /// What schedules are chosen for.
   SSASelectSchedulePassOptions schedules;
+  /// How kernels are made of tiles.
+  ssa_gpu::ConvertSSAGPUToNVVMPassOptions lowering;
   /// Called with each pass manager before it runs.
   std::function<LogicalResult(PassManager &)> configure;
 };

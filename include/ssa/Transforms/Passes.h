@@ -7,6 +7,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
+#include "ssa_gpu/Conversion/Passes.h"
 
 namespace mlir::ssa {
 
@@ -22,7 +23,7 @@ void buildSSAOptimizePipeline(OpPassManager &pm);
 void buildSSADecisionsPipeline(OpPassManager &pm, const SSASelectSchedulePassOptions &schedules = {});
 
 /// From patterns that are decided to kernels.
-void buildSSADecidedToKernelsPipeline(OpPassManager &pm);
+void buildSSADecidedToKernelsPipeline(OpPassManager &pm, const ssa_gpu::ConvertSSAGPUToNVVMPassOptions &lowering = {});
 
 /// Both: from patterns to kernels: every public function becomes a host function on buffers that launches kernels, beside a
 /// `gpu.module` with these. Takes modules that have a target; those already in that form pass through.

@@ -47,7 +47,7 @@ LogicalResult ChipCompilation::decide(StringRef chip) {
 }
 
 LogicalResult ChipCompilation::makeKernels() {
-  if (failed(run(module, buildSSADecidedToKernelsPipeline)))
+  if (failed(run(module, [&](OpPassManager &pm) { buildSSADecidedToKernelsPipeline(pm, options.lowering); })))
     return failure();
   TimingScope scope = timing.nest("Verifier");
   return success(succeeded(checkComplete()) && succeeded(verify(module)));

@@ -29,7 +29,7 @@ void ssa::buildSSADecisionsPipeline(OpPassManager &pm, const SSASelectSchedulePa
   pm.addPass(createSSAChunkRowsPass());
 }
 
-void ssa::buildSSADecidedToKernelsPipeline(OpPassManager &pm) {
+void ssa::buildSSADecidedToKernelsPipeline(OpPassManager &pm, const ssa_gpu::ConvertSSAGPUToNVVMPassOptions &lowering) {
   pm.addPass(createConvertSSAToSSAGPUPass());
   // Kernels are simplified and compared while they are short. What lowering them leaves to do, LLVM does faster.
   GreedyRewriteConfig inOrder;
@@ -40,7 +40,7 @@ void ssa::buildSSADecidedToKernelsPipeline(OpPassManager &pm) {
   pm.addPass(createSSAMergeKernelsPass());
   pm.addNestedPass<gpu::GPUModuleOp>(ssa_gpu::createSSAGPUVerifySyncPass());
   pm.addPass(ssa_gpu::createSSAGPUAllocatePass());
-  pm.addNestedPass<gpu::GPUModuleOp>(ssa_gpu::createConvertSSAGPUToNVVMPass());
+  pm.addNestedPass<gpu::GPUModuleOp>(ssa_gpu::createConvertSSAGPUToNVVMPass(lowering));
   pm.addPass(createCSEPass());
 }
 

@@ -112,7 +112,7 @@ void arriveAfterProducts(ThreadEmitter &e, Value barrier);
 void populateTilePatterns(const TypeConverter &converter, RewritePatternSet &patterns);
 void populateMemoryPatterns(const TypeConverter &converter, RewritePatternSet &patterns);
 void populateMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns);
-void populatePipePatterns(const TypeConverter &converter, RewritePatternSet &patterns);
+void populatePipePatterns(const TypeConverter &converter, RewritePatternSet &patterns, bool everyLaneArrives);
 void populateTensorMemoryPatterns(const TypeConverter &converter, RewritePatternSet &patterns);
 
 /// Turns the programs of roles, in which nothing else of `ssa_gpu` is left, into branches.

@@ -55,11 +55,17 @@ void wait(ThreadEmitter &e, Value barrier, Value parity) {
   scf::YieldOp::create(e.builder, e.loc);
 }
 
-/// One arrival for a warp, behind what all its lanes have done.
-void arrive(ThreadEmitter &e, Value barrier) {
+void arriveOnce(ThreadEmitter &e, Value barrier) {
+  callAsm(e, "{\n\t.reg .b64 state;\n\tmbarrier.arrive.release.cta.shared::cta.b64 state, [$0];\n\t}", "r", {barrier});
+}
+
+/// The arrival of a warp, behind what all its lanes have done: of one lane, or of every lane for tools that know no better.
+void arrive(ThreadEmitter &e, Value barrier, bool everyLane) {
   NVVM::SyncWarpOp::create(e.builder, e.loc, e.i32(-1)); // no inline assembly, which LLVM would copy to lane 0 and to the others
+  if (everyLane)
+    return arriveOnce(e, barrier);
   scf::IfOp::create(e.builder, e.loc, e.lt(e.lane(), 1), [&](OpBuilder &, Location) {
-    callAsm(e, "{\n\t.reg .b64 state;\n\tmbarrier.arrive.release.cta.shared::cta.b64 state, [$0];\n\t}", "r", {barrier});
+    arriveOnce(e, barrier);
     scf::YieldOp::create(e.builder, e.loc);
   });
 }
@@ -72,7 +78,8 @@ bool isFollowedByAnother(AllocPipeOp op) {
 }
 
 struct ConvertAllocPipe : OpConversionPattern<AllocPipeOp> {
-  using OpConversionPattern::OpConversionPattern;
+  ConvertAllocPipe(const TypeConverter &converter, MLIRContext *context, bool everyLaneArrives)
+      : OpConversionPattern(converter, context), arrivalsOfWarp(everyLaneArrives ? 32 : 1) {}
 
   LogicalResult matchAndRewrite(AllocPipeOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
     if (!op.getOffset())
@@ -82,7 +89,7 @@ struct ConvertAllocPipe : OpConversionPattern<AllocPipeOp> {
     int64_t slots = op.getPipe().getType().getSlots();
     scf::IfOp::create(rewriter, e.loc, e.lt(e.thread(), 1), [&](OpBuilder &, Location) {
       for (int64_t i = 0; i < 2 * slots; ++i) {
-        Value count = e.i32(i < slots ? op.getProducers() : op.getConsumers());
+        Value count = e.i32((i < slots ? op.getProducers() : op.getConsumers()) * arrivalsOfWarp);
         callAsm(e, "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r", {e.offset(pipe, i * barrierBytes), count});
       }
       if (!isFollowedByAnother(op))
@@ -92,12 +99,15 @@ struct ConvertAllocPipe : OpConversionPattern<AllocPipeOp> {
     rewriter.replaceOp(op, pipe);
     return success();
   }
+
+  int64_t arrivalsOfWarp;
 };
 
 /// An op on the slot of a ticket.
 template <typename Op>
 struct ConvertPipeOp : OpConversionPattern<Op> {
-  using OpConversionPattern<Op>::OpConversionPattern;
+  ConvertPipeOp(const TypeConverter &converter, MLIRContext *context, bool everyLaneArrives)
+      : OpConversionPattern<Op>(converter, context), everyLaneArrives(everyLaneArrives) {}
 
   LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
@@ -123,13 +133,15 @@ private:
       fenceTensors(e, /*before=*/false);
   }
 
-  static void arrive(ThreadEmitter &e, Op op, Value barrier) {
+  void arrive(ThreadEmitter &e, Op op, Value barrier) const {
     if (op.getProducts())
       return arriveAfterProducts(e, barrier);
     if (usesTensorMemory(op))
       fenceTensors(e, /*before=*/true);
-    ::arrive(e, barrier);
+    ::arrive(e, barrier, everyLaneArrives);
   }
+
+  bool everyLaneArrives;
 };
 
 struct ConvertFinishCopies : OpConversionPattern<FinishCopiesOp> {
@@ -240,7 +252,8 @@ void ssa_gpu::expandRoles(gpu::GPUModuleOp module) {
   module.walk([](RolesOp op) { expand(op); });
 }
 
-void ssa_gpu::populatePipePatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<ConvertAllocPipe, ConvertFinishCopies, ConvertCopyBox, ConvertBarrier, ConvertPipeOp<AcquireOp>, ConvertPipeOp<AwaitEmptyOp>, ConvertPipeOp<PublishOp>,
-               ConvertPipeOp<AwaitOp>, ConvertPipeOp<ReleaseOp>>(converter, patterns.getContext());
+void ssa_gpu::populatePipePatterns(const TypeConverter &converter, RewritePatternSet &patterns, bool everyLaneArrives) {
+  patterns.add<ConvertFinishCopies, ConvertCopyBox, ConvertBarrier>(converter, patterns.getContext());
+  patterns.add<ConvertAllocPipe, ConvertPipeOp<AcquireOp>, ConvertPipeOp<AwaitEmptyOp>, ConvertPipeOp<PublishOp>, ConvertPipeOp<AwaitOp>, ConvertPipeOp<ReleaseOp>>(
+      converter, patterns.getContext(), everyLaneArrives);
 }

@@ -206,6 +206,7 @@ struct Allocate : ssa_gpu::impl::SSAGPUAllocatePassBase<Allocate> {
 };
 
 struct ConvertSSAGPUToNVVM : ssa_gpu::impl::ConvertSSAGPUToNVVMPassBase<ConvertSSAGPUToNVVM> {
+  using Base::Base;
   void runOnOperation() override;
 };
 
@@ -222,8 +223,15 @@ static void createSharedMemory(gpu::GPUModuleOp module) {
 }
 
 void ConvertSSAGPUToNVVM::runOnOperation() {
-  bool hasShared = false;
-  getOperation().walk([&](Operation *op) { hasShared |= isa<AllocOp, AllocPipeOp, AllocTensorsOp>(op); });
+  bool hasShared = false, hasTensors = false;
+  getOperation().walk([&](Operation *op) {
+    hasTensors |= isa<AllocTensorsOp>(op);
+    hasShared |= isa<AllocOp, AllocPipeOp, AllocTensorsOp>(op);
+  });
+  if (everyLaneArrives && hasTensors) {
+    getOperation().emitError("'every-lane-arrives' is for kernels without tensor memory, where the ends of products arrive as well; choose another chip");
+    return signalPassFailure();
+  }
   if (hasShared)
     createSharedMemory(getOperation());
 
@@ -250,7 +258,7 @@ void ConvertSSAGPUToNVVM::runOnOperation() {
   populateTilePatterns(converter, patterns);
   populateMemoryPatterns(converter, patterns);
   populateMmaPatterns(converter, patterns);
-  populatePipePatterns(converter, patterns);
+  populatePipePatterns(converter, patterns, everyLaneArrives);
   populateTensorMemoryPatterns(converter, patterns);
   scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);
   if (failed(applyPartialConversion(getOperation(), target, std::move(patterns))))
