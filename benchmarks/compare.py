@@ -105,9 +105,10 @@ def print_result(result):
     print(f"\n{result['name']}, {result['title']}{floor}{notes}")
     best = min(result["ms"].values(), default=0)
     for name, ms in sorted(result["ms"].items(), key=lambda pair: pair[1]):
-        rate = f"{result['flop'] / ms / 1e9:8.0f} TFLOP/s" if result["flop"] else f"{result['bytes'] / ms / 1e9:8.2f} TB/s   "
         rested = f"{result['rested'][name]:10.3f} rested" if name in result["rested"] else ""
-        print(f"  {name:21} {ms:10.3f} ms  +- {result['spread'][name]:5.1%} {rested} {rate}  {result['floor_ms'] / ms:6.1%} of the roof  {ms / best:6.2f} x")
+        rate = f"{result['flop'] / ms / 1e9:8.0f} TFLOP/s" if result["flop"] else f"{result['bytes'] / ms / 1e9:8.2f} TB/s   "
+        share = f"{rate}  {result['floor_ms'] / ms:6.1%} of the roof" if result["floor_ms"] else ""
+        print(f"  {name:21} {ms:10.3f} ms  +- {result['spread'][name]:5.1%} {rested} {share}  {ms / best:6.2f} x")
     for name, reason in result["missing"].items():
         print(f"  {name:21} {'-':>10}     {reason[:150]}")
     sys.stdout.flush()
