@@ -96,18 +96,18 @@ def moba(entry, chunk, width, heads=32):
 
 def low_rank_keep(q, k, wq, wk, at, block=64, blocks=64, tokens=64):
     """key heads x rows x keys: the tokens that some queries, each of another block of queries, choose."""
-    heads, key_heads, n = q.shape[1], k.shape[1], k.shape[2]
+    key_heads, n = k.shape[1], k.shape[2]
     rows = (at // block * block)[:, None] + torch.arange(block, device="cuda")
-    a = torch.einsum("hmbd,hdr->hmbr", q[0][:, rows], wq).unflatten(0, (key_heads, -1))
+    a = torch.einsum("hmbd,hdr->hmbr", q[0][:, rows], wq).unflatten(0, (key_heads, -1)).float().sum(1).bfloat16()
     b = torch.einsum("hnd,hdr->hnr", k[0], wk)
-    means_a, means_b = a.float().mean(3).bfloat16(), b.unflatten(1, (-1, block)).float().mean(2).bfloat16()
+    means_a, means_b = a.float().mean(2).bfloat16(), b.unflatten(1, (-1, block)).float().mean(2).bfloat16()
     own, number = at[:, None] // block, torch.arange(n // block, device="cuda")
-    score = torch.einsum("hgmr,hnr->hmn", means_a.double(), means_b.double())
+    score = torch.einsum("hmr,hnr->hmn", means_a.double(), means_b.double())
     score = score.masked_fill((number == 0) | (number == own - 1) | (number == own), torch.inf).masked_fill(number > own, -torch.inf)
     best = score.topk(min(blocks, n // block), -1)
     candidates = lists_to_mask(best.indices.masked_fill(best.values == -torch.inf, -1)[None], block, n, torch.arange(len(at), device="cuda"))
-    mine = a[:, :, torch.arange(len(at), device="cuda"), at % block]
-    score = torch.einsum("hgmr,hnr->hmn", mine.float(), b.float())
+    mine = a[:, torch.arange(len(at), device="cuda"), at % block]
+    score = torch.einsum("hmr,hnr->hmn", mine.float(), b.float())
     token = torch.arange(n, device="cuda")
     forced = (token < 4) | (token > at[:, None] - 16)
     score = score.masked_fill(forced, torch.inf).masked_fill(~(candidates & causal(at, n)), -torch.inf)
@@ -122,7 +122,6 @@ def low_rank(bundles, n, heads=32, key_heads=8, rank=64):
     wq, wk = (torch.randn((h, DIM, rank), device="cuda", generator=g).mul_(DIM**-0.5).bfloat16() for h in (heads, key_heads))
     at = some_rows(12, n)
     right = attention_rows(q, k, v, low_rank_keep(q, k, wq, wk, at), at)
-    # Sums over the query heads of a group can be made before products with the tokens of 64 blocks.
     flop = 2 * DIM * rank * n * (heads + key_heads) + 2 * rank * key_heads * n * min(n, 4096) + 4 * DIM * heads * n * 64
     return Prepared({"ssa": ours(bundles, "methods", "low_rank", q, k, v, wq, wk)}, most_rows(at, right, v.abs().max()), flop=flop,
                     moved=2 * DIM * n * (2 * heads + 2 * key_heads), dense=dense(q, k, v))

@@ -65,28 +65,57 @@ func.func @moba_512(%q: !q_moba, %k: !q_moba, %v: !q_moba) -> !q_moba {
   return %o : !q_moba
 }
 
-// Tokens by low rank in two levels, 32 query heads for 8 key heads: 64 numbers for every key and for the query heads of a group together;
-// 64 queries share 64 blocks of 64 keys, and every query keeps 64 of their tokens.
+// Tokens by low rank in two levels, 32 query heads for 8 key heads: 64 numbers for every key, and for the 4 query heads of a group together; 64 queries
+// share 64 blocks of 64 keys, and every query keeps 64 of their tokens.
 !q_low = tensor<?x32x?x128xbf16>
 !kv_low = tensor<?x8x?x128xbf16>
 !wq_low = tensor<32x128x64xbf16>
 !wk_low = tensor<8x128x64xbf16>
-!a_low = tensor<?x32x?x64xbf16>
+!heads_low = tensor<?x32x?x64xbf16>
 !b_low = tensor<?x8x?x64xbf16>
 !s1_low = tensor<?x8x?x?xf32>
 !s2_low = tensor<?x8x?x4096xf32>
 !blocks_low = !ssa.selection<?x8x?x64, key_block = 64, query_block = 64, sorted>
 !tokens_low = !ssa.selection<?x8x?x64, key_block = 1, sorted>
+#each = affine_map<(b, h, m, r) -> (b, h, m, r)>
+
+// A score is the sum over the heads of a group, whose queries can be added before.
+func.func private @add_heads_low(%x: !heads_low) -> !b_low {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %x, %c0 : !heads_low
+  %m = tensor.dim %x, %c2 : !heads_low
+  %x0 = tensor.extract_slice %x[0, 0, 0, 0] [%b, 8, %m, 64] [1, 4, 1, 1] : !heads_low to !b_low
+  %x1 = tensor.extract_slice %x[0, 1, 0, 0] [%b, 8, %m, 64] [1, 4, 1, 1] : !heads_low to !b_low
+  %x2 = tensor.extract_slice %x[0, 2, 0, 0] [%b, 8, %m, 64] [1, 4, 1, 1] : !heads_low to !b_low
+  %x3 = tensor.extract_slice %x[0, 3, 0, 0] [%b, 8, %m, 64] [1, 4, 1, 1] : !heads_low to !b_low
+  %e = tensor.empty(%b, %m) : !b_low
+  %y = linalg.generic {indexing_maps = [#each, #each, #each, #each, #each], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x0, %x1, %x2, %x3 : !b_low, !b_low, !b_low, !b_low) outs(%e : !b_low) {
+  ^bb0(%y0: bf16, %y1: bf16, %y2: bf16, %y3: bf16, %out: bf16):
+    %f0 = arith.extf %y0 : bf16 to f32
+    %f1 = arith.extf %y1 : bf16 to f32
+    %f2 = arith.extf %y2 : bf16 to f32
+    %f3 = arith.extf %y3 : bf16 to f32
+    %s1 = arith.addf %f0, %f1 : f32
+    %s2 = arith.addf %f2, %f3 : f32
+    %s = arith.addf %s1, %s2 : f32
+    %r = arith.truncf %s : f32 to bf16
+    linalg.yield %r : bf16
+  } -> !b_low
+  return %y : !b_low
+}
 
 func.func @low_rank(%q: !q_low, %k: !kv_low, %v: !kv_low, %wq: !wq_low, %wk: !wk_low) -> !q_low {
-  %a = ssa.project %q, %wq : !q_low, !wq_low -> !a_low
+  %heads = ssa.project %q, %wq : !q_low, !wq_low -> !heads_low
+  %a = func.call @add_heads_low(%heads) : (!heads_low) -> !b_low
   %b = ssa.project %k, %wk : !kv_low, !wk_low -> !b_low
   %u = ssa.pool mean %b {blocks = #ssa.blocks<64>} : !b_low -> !b_low
-  %m = ssa.pool mean %a {blocks = #ssa.blocks<64>} : !a_low -> !a_low
-  %s1 = ssa.route %m, %u of %k for %q {blocks = #ssa.blocks<64>, mask = #ssa.mask<causal>, query_block = 64, reduce = sum}
-      : !a_low, !b_low, !kv_low, !q_low -> !s1_low
+  %m = ssa.pool mean %a {blocks = #ssa.blocks<64>} : !b_low -> !b_low
+  %s1 = ssa.route %m, %u of %k for %q {blocks = #ssa.blocks<64>, mask = #ssa.mask<causal>, query_block = 64}
+      : !b_low, !b_low, !kv_low, !q_low -> !s1_low
   %blocks = ssa.topk %s1 of %k for %q {init_blocks = 1, local_blocks = 2, mask = #ssa.mask<causal>} : !s1_low, !kv_low, !q_low -> !blocks_low
-  %s2 = ssa.route %a, %b within %blocks {mask = #ssa.mask<causal>, reduce = sum} : !a_low, !b_low, !blocks_low -> !s2_low
+  %s2 = ssa.route %a, %b within %blocks {mask = #ssa.mask<causal>} : !b_low, !b_low, !blocks_low -> !s2_low
   %tokens = ssa.topk %s2 of %k within %blocks {init_blocks = 4, local_blocks = 16, mask = #ssa.mask<causal>} : !s2_low, !kv_low, !blocks_low -> !tokens_low
   %o, %l = ssa.sparse_attend %q, %k, %v at %tokens {mask = #ssa.mask<causal>} : !q_low, !kv_low, !kv_low, !tokens_low -> !q_low, tensor<?x32x?xf32>
   return %o : !q_low
