@@ -52,6 +52,20 @@ def add_split():
         ordered(f"split, {name}", schedule, *arguments, **options)
 
 
+def add_stretches():
+    """Steps of several blocks, and of a sink and a window."""
+    for name, schedule, arguments, options in (
+        ("2 blocks of 64 for 64 queries of 16 heads", tile(128, 128), (32, 2, [(2, 5, 64, 64, False)]), dict(d=128)),
+        ("4 blocks of 32, window", tile(128, 128), (16, 2, [(2, 7, 32, 40, False)]), dict(mask=WINDOW)),
+        ("3 blocks of 48, no mask", tile(128, 144), (8, 1, [(1, 4, 48, 32, True)]), dict(mask="", elem="f16")),
+        ("2 blocks of 64, union of 8 queries", "order = union, " + tile(128, 128), (32, 2, [(2, 3, 64, 1, False)]), {}),
+        ("4 blocks of 16, 3 parts", tile(64, 64, 3) + ", split = 3", (4, 2, [(2, 19, 16, 20, False)]), {}),
+        ("a sink of 64", tile(128, 128), (16, 2), dict(mask="mask = #ssa.mask<causal, window = 200, sink = 64>", d=128)),
+    ):
+        ordered(f"stretches, {name}", schedule, *arguments, **options)
+
+
 add_split()
+add_stretches()
 add_unions()
 add_key_outer()

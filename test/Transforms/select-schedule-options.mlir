@@ -12,7 +12,7 @@ module attributes {ssa.target = #ssa.target<sm_90a>} {
   // Where lists of neighbours agree, their union is shorter than all of them; where they do not, rows are gathered for a key block at a time.
   // Where nobody says, neither is made.
   // CHECK-LABEL: @per_query
-  // AGREE: ssa.schedule = #ssa.schedule<order = union, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>
+  // AGREE: ssa.schedule = #ssa.schedule<order = union, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 3>
   // RANDOM: ssa.schedule = #ssa.schedule<order = key_outer, instruction = wgmma, tile_rows = 192, tile_keys = 64, stages = 2, partials = bf16>
   // UNSAID: ssa.schedule = #ssa.schedule<order = head_packed, instruction = mma_sync, tile_rows = 16, tile_keys = 16, stages = 4>
   // TUNED-LABEL: @per_query

@@ -182,12 +182,34 @@ bool ScheduleAttr::keepsWeightsInKeys(SparseAttendOp op) const {
   return getTileRows() == getTileKeys() && getPaddedColumns(getTileKeys()) <= columns;
 }
 
+int64_t ScheduleAttr::getStretches(SparseAttendOp op) const {
+  constexpr int64_t most = 4, shortest = 16; // more places, or places of fewer keys, are not looked up faster than those of rows
+  if (op.isGathered())
+    return 0;
+  if (std::optional<SelectionType> selection = getSelection(op)) {
+    int64_t block = selection->getKeyBlock(), keys = getTileKeys();
+    if (block % keys == 0)
+      return 1;
+    return hasRoles() && keys % block == 0 && block % 8 == 0 && block >= shortest && keys / block <= most ? keys / block : 0;
+  }
+  // The keys of a short sink and those of a window share a step.
+  MaskAttr mask = op.getMask().value_or(nullptr);
+  bool hasSink = mask && mask.getWindow() && mask.getSink() && op.getBlocksOrTokens().isTokens();
+  return hasRoles() && hasSink && getTileKeys() % (2 * shortest) == 0 && mask.getSink() <= getTileKeys() / 2 ? 2 : 1;
+}
+
+bool ScheduleAttr::keepsQueries(SparseAttendOp op) const {
+  return !usesTensorMemory() && getGroups(op) == 1 && (!hasRoles() || (getTileKeys() <= 64 && std::max(getDim(op), getValueDim(op)) <= 128));
+}
+
 int64_t ScheduleAttr::getQuerySlots(SparseAttendOp op) const {
   if (usesTensorMemory()) // products of scores read the queries, and end long before an item does
     return 1;
   // Where tiles see few keys each, queries are what has to come in time; a long ring of keys takes the room of a second tile.
   if (getOrder() == LoopOrder::key_outer && hasRoles() && getDim(op) <= 128 && getTileRows() <= 192 && getStages() * getTileKeys() <= 128)
     return 3;
+  if (getOrder() != LoopOrder::key_outer && keepsQueries(op)) // their slot is free as soon as an item begins
+    return 1;
   return hasRoles() && getDim(op) <= 128 && getStages() * getTileKeys() <= 256 ? 2 : 1;
 }
 
@@ -207,7 +229,7 @@ int64_t ScheduleAttr::getSharedBytes(SparseAttendOp op) const {
   if (takesTurns(op)) // maxima and weights of both groups, and what says that they are there
     exchanged = 2 * (rows * (4 + (keepsWeightsInKeys(op) ? 0 : padded(keys))) + 16);
   // Who takes part: of a block of keys, or of every key.
-  int64_t members = getMemberWords(op) ? 4 * getMemberWords(op) * (getSelection(op)->getKeyBlock() % keys == 0 ? 1 : keys) : 0;
+  int64_t members = getMemberWords(op) ? 4 * getMemberWords(op) * (getStretches(op) > 0 ? getStretches(op) : keys) : 0;
   if (usesTensorMemory()) { // two rows of factors are handed to those that finish outputs
     constexpr int64_t items = 2; // whose steps and factors are handed over at a time
     barriers = 16 * (2 * getStages() + slots + getScoreSlots(op) + weightSlots + 1 + 2 * items);

@@ -59,8 +59,7 @@ static double getOperandBytes(const AttendProblem &p, ScheduleAttr s, int64_t gr
     return s.getTileRows() / 128.0 * (128 * dim + keys * (dim + valueDim)) * p.elementBytes;
   if (!s.hasRoles()) // each warp reads all keys and values
     return s.getTileRows() / 16.0 * keys * (dim + valueDim) * p.elementBytes;
-  bool inRegisters = groups == 1 && keys <= 64 && p.dim <= 128 && p.valueDim <= 128;
-  double scores = (inRegisters ? 0 : groups * 64 * dim) + keys * dim;
+  double scores = (s.keepsQueries(p.op) ? 0 : groups * 64 * dim) + keys * dim;
   double values = (groups > 1 ? groups * 64 * keys : 0) + keys * valueDim;
   return s.getTileRows() / 64.0 * (scores + values) * p.elementBytes;
 }
@@ -108,7 +107,7 @@ static Loop getLoop(const AttendProblem &p, ScheduleAttr s, TargetAttr target) {
     loop.steps = std::ceil(loop.steps / s.getSplit());
   }
   loop.written = getPartialRows(p, s) * getPartialBytes(p, s);
-  loop.isGathered = p.hasLists && p.keyBlock % keys != 0;
+  loop.isGathered = s.getStretches(op) == 0;
   loop.items *= s.getValueParts(op);
   double valueColumns = s.usesTensorMemory() ? s.getValueColumns(op) : padTo(16, p.valueDim);
   loop.flop = rows * keys * 2.0 * (padTo(16, p.dim) + valueColumns);

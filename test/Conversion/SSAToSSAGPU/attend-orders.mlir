@@ -25,13 +25,35 @@ func.func @union(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
 !q = tensor<?x1x?x128xbf16>
 !kv = tensor<?x1x?x128xbf16>
 !l = tensor<?x1x?xf32>
-!sel = !ssa.selection<?x1x?x6, key_block = 16, sorted>
+!sel = !ssa.selection<?x1x?x6, key_block = 8, sorted>
 
-// 64 lists need two words, and a step of 32 keys has several entries: words stand beside every key.
+// 64 lists need two words, and a step of 32 keys has several entries, too short to be copied as boxes: words stand beside every key.
 // CHECK: gpu.func @ssa_sparse_attend({{.*}}memref<?x1x?x384xi32, {{.*}}memref<?x1x?x768xi32,
 // CHECK: ssa_gpu.alloc : <2x64xi32>
 // CHECK-LABEL: func.func @many_lists
 func.func @many_lists(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s
+      {mask = #ssa.mask<causal>, ssa.schedule = #ssa.schedule<order = union, instruction = wgmma, tile_rows = 64, tile_keys = 32, stages = 2>}
+      : !q, !kv, !kv, !sel -> !q, !l
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<?x1x?x128xbf16>
+!kv = tensor<?x1x?x128xbf16>
+!l = tensor<?x1x?xf32>
+!sel = !ssa.selection<?x1x?x6, key_block = 16, sorted>
+
+// Two blocks are a step: of each, where it begins and how many keys it has, two words, and a box of keys and of values.
+// CHECK: gpu.func @ssa_sparse_attend({{.*}}memref<?x1x?x384xi32, {{.*}}memref<?x1x?x768xi32,
+// CHECK-COUNT-2: ssa_gpu.alloc : <2x4xi32>
+// CHECK: ssa_gpu.copy_box {{.*}} to %[[KEYS:.*]] through %[[FULL:.*]] : {{.*}} memref<16x64xbf16
+// CHECK-NEXT: ssa_gpu.copy_box {{.*}} to %[[KEYS]] through %[[FULL]] {first_row = 16 : i64}
+// CHECK: ssa_gpu.copy_box {{.*}} to %[[VALUES:.*]] through %[[FULL:.*]] : {{.*}} memref<16x64xbf16
+// CHECK-NEXT: ssa_gpu.copy_box {{.*}} to %[[VALUES]] through %[[FULL]] {first_row = 16 : i64}
+// CHECK-LABEL: func.func @several_blocks
+func.func @several_blocks(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
   %o, %l = ssa.sparse_attend %q, %k, %v at %s
       {mask = #ssa.mask<causal>, ssa.schedule = #ssa.schedule<order = union, instruction = wgmma, tile_rows = 64, tile_keys = 32, stages = 2>}
       : !q, !kv, !kv, !sel -> !q, !l

@@ -84,6 +84,7 @@ LogicalResult AttendConversion::readSchedule() {
   plan.scoreSlots = schedule.usesTensorMemory() ? schedule.getScoreSlots(op) : 0;
   plan.takesTurns = schedule.takesTurns(op);
   plan.keepsWeightsInKeys = schedule.keepsWeightsInKeys(op);
+  plan.keepsQueries = schedule.keepsQueries(op);
   plan.threads = schedule.getThreads(op);
   plan.blocksPerSM = schedule.getBlocksPerSM(op, target);
   // Producers run ahead into the next item, so blocks stay; others come and go.
@@ -102,7 +103,7 @@ LogicalResult AttendConversion::readSchedule() {
   if (plan.memberWords > 0)
     selection = getTypeOfUnion(*selection, schedule.getListsOfTile(op));
   plan.selection = selection;
-  plan.contiguousSteps = !op.isGathered() && (!selection || selection->getKeyBlock() % plan.tileKeys == 0);
+  plan.stretches = schedule.getStretches(op);
   plan.group = op.getQuery().getType().getDimSize(1) / plan.cells;
   // Where all queries share one list the tile is filled with queries.
   bool sharedByAll = !selection || selection->getDimSize(2) == 1;
@@ -113,7 +114,7 @@ LogicalResult AttendConversion::readSchedule() {
   constexpr int64_t accelerated = 8; // elements of 16 bytes, to which the accelerator needs addresses and strides aligned
   // A box of values would have all columns of a panel, from the first on.
   bool isWhole = plan.valuesAreKeys || plan.valueParts == 1, isAccelerated = schedule.hasRoles() && target.hasTMA() && plan.width == accelerated;
-  plan.hasBoxes = isAccelerated && plan.contiguousSteps && isWhole;
+  plan.hasBoxes = isAccelerated && plan.stretches > 0 && isWhole;
   plan.hasQueryBoxes = isAccelerated && !plan.isKeyOuter && !plan.usesTensorMemory() && (plan.tileRows % plan.group == 0 || plan.group % plan.tileRows == 0);
   return success();
 }
@@ -203,9 +204,9 @@ LogicalResult AttendConversion::run() {
     if (plan.hasQueryBoxes)
       maps.push_back(createQueryMap());
     if (plan.hasBoxes)
-      maps.push_back(createMap(key, 1, plan.tileKeys));
+      maps.push_back(createMap(key, 1, plan.tileKeys / plan.stretches));
     if (plan.hasBoxes && !plan.valuesAreKeys)
-      maps.push_back(createMap(host.getBuffer(op.getValue()), 1, plan.tileKeys));
+      maps.push_back(createMap(host.getBuffer(op.getValue()), 1, plan.tileKeys / plan.stretches));
     result = attend(maps);
   }, [&] {
     fill(host, op, output, 0);

@@ -39,7 +39,7 @@ void AttendKernel::allocate() {
   keys.ring = t.alloc({plan.stages, plan.tileKeys, plan.paddedDim()}, elementType);
   if (!plan.valuesAreKeys)
     values.ring = t.alloc({plan.stages, plan.tileKeys, plan.paddedValueDim()}, elementType);
-  numberRing = t.alloc({plan.stages, plan.contiguousSteps ? 2 : plan.tileKeys}, i32);
+  numberRing = t.alloc({plan.stages, plan.stretches > 0 ? 2 * plan.stretches : plan.tileKeys}, i32);
   if (plan.memberWords > 0)
     memberRing = t.alloc({plan.stages, plan.membersOfStep()}, i32);
   if (plan.groups > 1 && !plan.takesTurns) {
@@ -141,7 +141,8 @@ RowPlace AttendKernel::resultPlaceOf(const Item &item, const BufferView &view, V
 
 KeySlots AttendKernel::getSlots(const Item &item) {
   Value visibleRows = k.select(item.exists, keyRows, k.i32(0));
-  KeySlots slots(k, {op.getMask().value_or(nullptr), op.getBlocksOrTokens(), tokens, visibleRows, item.firstPosition, item.lastPosition, plan.tileKeys});
+  KeySlots slots(k, {op.getMask().value_or(nullptr), op.getBlocksOrTokens(), tokens, visibleRows, item.firstPosition, item.lastPosition, plan.tileKeys,
+                     plan.stretches});
   if (plan.isKeyOuter)
     slots.useBlock(k, item.block, plan.selection->getKeyBlock());
   else if (!plan.selection)
@@ -186,7 +187,12 @@ void AttendKernel::loadNumbers(const KeySlots &slots, Value step, const Lookup &
   step = slots.firstStep ? k.add(slots.firstStep, step) : step;
   Value first = k.mul(step, k.i32(plan.tileKeys));
   t.fill(t.slot(numberRing, stage), [&](Value entry) {
-    return slots.isContiguous() ? k.select(k.eq(entry, k.i32(0)), found[0], found[1]) : slots.getNumber(k, k.add(first, entry));
+    if (!slots.isContiguous())
+      return slots.getNumber(k, k.add(first, entry));
+    Value value = found.back();
+    for (auto [i, other] : llvm::enumerate(ArrayRef(found).drop_back()))
+      value = k.select(k.eq(entry, k.i32(i)), other, value);
+    return value;
   });
   if (plan.memberWords > 0)
     t.fill(t.slot(memberRing, stage), [&](Value i) { return slots.getMembers(k, step, i); });
@@ -202,11 +208,20 @@ Value AttendKernel::getRowsBegin(const Item &item, const KeySlots &slots, const 
   return item.valuePart && &rows == &values ? k.add(begin, k.mul(item.valuePart, k.index(values.columns))) : begin;
 }
 
+KeySlots::Step AttendKernel::getStretches(ValueRange found) {
+  KeySlots::Step step;
+  for (size_t i = 0; i < found.size(); i += 2)
+    step.push_back({found[i], found[i + 1]});
+  return step;
+}
+
 AttendKernel::Lookup AttendKernel::lookUp(const Item &item, const KeySlots &slots, Value step) {
   step = slots.firstStep ? k.add(slots.firstStep, step) : step;
   if (slots.isContiguous()) {
-    KeySlots::Step neighbours = slots.getStep(k, step);
-    return {neighbours.base, neighbours.count};
+    Lookup found;
+    for (const KeySlots::Stretch &stretch : slots.getStep(k, step))
+      found.append({stretch.base, stretch.count});
+    return found;
   }
   Value first = k.mul(step, k.i32(plan.tileKeys));
   auto find = [&](const Rows &rows) {
@@ -227,27 +242,33 @@ void AttendKernel::loadRows(const Item &item, const KeySlots &slots, const Looku
   Value tile = t.slot(rows.ring, stage);
   if (!slots.isContiguous())
     return t.copyRows(rows.view.buffer, &rows == &keys ? found.front() : found.back(), tile, rows.columns, plan.width);
-  KeySlots::Step neighbours{found[0], found[1]};
-  Value begin = rows.view.advance(k, getRowsBegin(item, slots, rows), 2, k.toIndex(neighbours.base));
+  KeySlots::Step step = getStretches(found);
+  Value firstRow = getRowsBegin(item, slots, rows);
   auto copyRows = [&] {
     t.copyRows(rows.view.buffer, tile, rows.columns, plan.width, [&](Value row) -> RowPlace {
-      Value number = slots.getNumber(k, neighbours, row);
-      return {rows.view.advance(k, begin, 2, k.toIndex(row)), slots.isInSight(k, number)};
+      Value number = slots.getNumber(k, step, row);
+      return {rows.view.advance(k, firstRow, 2, k.toIndex(number)), slots.isInSight(k, number)};
     });
   };
-  if (plan.hasBoxes) // boxes are for whole steps
+  if (plan.hasBoxes || plan.stretches > 1)
     return copyRows();
-  k.ifThenElse(slots.isAllInSight(k, neighbours), [&] { t.copyBlock(rows.view.buffer, begin, rows.view.strides[2], tile, rows.columns, plan.width); },
-               copyRows);
+  KeySlots::Stretch all = step.front();
+  Value isWhole = k.both(k.eq(all.count, k.i32(plan.tileKeys)), slots.isBox(k, all)), begin = rows.view.advance(k, firstRow, 2, k.toIndex(all.base));
+  k.ifThenElse(isWhole, [&] { t.copyBlock(rows.view.buffer, begin, rows.view.strides[2], tile, rows.columns, plan.width); }, copyRows);
 }
 
 void AttendKernel::copyBoxOr(llvm::function_ref<void()> copy, const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows,
                              Value stage, Value ticket) {
   if (!plan.hasBoxes)
     return copy();
-  KeySlots::Step neighbours{found[0], found[1]};
-  k.ifThenElse(slots.isAllInSight(k, neighbours), [&] {
-    t.copyBox(rows.map, {k.toI32(item.batch), k.toI32(getHead(item, rows)), neighbours.base}, t.slot(rows.ring, stage), rows.pipe, ticket);
+  KeySlots::Step step = getStretches(found);
+  Value areBoxes;
+  for (const KeySlots::Stretch &stretch : step)
+    areBoxes = areBoxes ? k.both(areBoxes, slots.isBox(k, stretch)) : slots.isBox(k, stretch);
+  k.ifThenElse(areBoxes, [&] {
+    Value batch = k.toI32(item.batch), head = k.toI32(getHead(item, rows)), tile = t.slot(rows.ring, stage);
+    for (auto [i, stretch] : llvm::enumerate(step))
+      t.copyBox(rows.map, {batch, head, stretch.base}, tile, rows.pipe, ticket, i * slots.getLength());
   }, copy);
 }
 
@@ -293,7 +314,8 @@ Value AttendKernel::getLogits(const KeySlots &slots, ScoreTiles &scores, Value p
   llvm::unique_function<Value()> numbers;
   KeySlots::Step step;
   if (slots.isContiguous()) {
-    step = {t.loadEntry(entries, k.i32(0)), t.loadEntry(entries, k.i32(1))};
+    for (int64_t i = 0; i < plan.stretches; ++i)
+      step.push_back({t.loadEntry(entries, k.i32(2 * i)), t.loadEntry(entries, k.i32(2 * i + 1))});
     allVisible = slots.isAllVisible(k, step);
     numbers = [&, step] { return t.mapColumns(plan.tileKeys, i32, [&](Value column) { return slots.getNumber(k, step, column); }); };
   } else {
@@ -320,12 +342,12 @@ Value AttendKernel::getListOfRow(Value row) {
   return k.min(k.div(row, k.i32(plan.rowsPerList)), k.i32(plan.tileRows / plan.rowsPerList - 1));
 }
 
-/// Where the keys of a step belong to one entry of a union: whether the lists of the rows have it.
-Value AttendKernel::getMembers(Value stage) {
+/// Where the keys of a stretch belong to one entry of a union: whether the lists of the rows have it.
+Value AttendKernel::getMembers(Value stage, int64_t stretch) {
   constexpr int64_t bits = 32;
   Value members = t.slot(memberRing, stage);
   return t.mapRows(k.builder.getI1Type(), [&](Value row) {
-    Value list = getListOfRow(row), word = t.loadEntry(members, k.div(list, k.i32(bits)));
+    Value list = getListOfRow(row), word = t.loadEntry(members, k.add(k.i32(stretch * plan.memberWords), k.div(list, k.i32(bits))));
     return k.ne(k.both(k.shiftRight(word, k.rem(list, k.i32(bits))), k.i32(1)), k.i32(0));
   });
 }
@@ -338,10 +360,13 @@ Value AttendKernel::hideFromOthers(Value logits, Value stage) {
   Type i32 = k.builder.getI32Type();
   Value members = t.slot(memberRing, stage);
   Value hidden = t.constant(cast<RankedTensorType>(logits.getType()), k.builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
-  if (plan.contiguousSteps) { // one answer for all keys of a row, mostly yes
-    Value isMember = getMembers(stage);
+  if (plan.stretches > 0) { // one answer for all keys of a stretch, mostly yes
+    SmallVector<Value> areMembers;
+    for (int64_t i = 0; i < plan.stretches; ++i)
+      areMembers.push_back(getMembers(stage, i));
+    Value isMember = llvm::accumulate(ArrayRef(areMembers).drop_front(), areMembers.front(), [&](Value a, Value b) { return k.both(a, b); });
     return k.ifElse(t.warpAll(isMember), logits.getType(), [&] { return SmallVector<Value>{logits}; }, [&] {
-      return SmallVector<Value>{k.select(t.broadcast(isMember, plan.tileKeys), logits, hidden)};
+      return SmallVector<Value>{k.select(t.broadcastParts(areMembers, plan.tileKeys), logits, hidden)};
     }).front();
   }
   RankedTensorType tile = t.accumulatorType(plan.tileKeys, i32);
@@ -367,9 +392,13 @@ Value AttendKernel::getValueTile(Value stage, unsigned group) {
 SoftmaxStep AttendKernel::getSoftmaxStep(const KeySlots &slots, ScoreTiles &scores, Value products, Value stage, Value max, Value sum,
                                          Hook afterNumbers) {
   Value logits = getLogits(slots, scores, products, stage), isNone;
-  bool mayLeaveOut = plan.memberWords > 0 && plan.contiguousSteps && plan.groups == 1;
-  if (mayLeaveOut) // of a union a warp often has no row that takes part
-    isNone = t.warpAll(k.eq(getMembers(stage), t.constant(t.rowsType(k.builder.getI1Type()), k.builder.getBoolAttr(false))));
+  bool mayLeaveOut = plan.memberWords > 0 && plan.stretches > 0 && plan.groups == 1;
+  if (mayLeaveOut) { // of a union a warp often has no row that takes part
+    Value isMember = getMembers(stage, 0);
+    for (int64_t i = 1; i < plan.stretches; ++i)
+      isMember = k.either(isMember, getMembers(stage, i));
+    isNone = t.warpAll(k.eq(isMember, t.constant(t.rowsType(k.builder.getI1Type()), k.builder.getBoolAttr(false))));
+  }
   afterNumbers();
   if (!mayLeaveOut)
     return scores.getSoftmaxStep(logits, max, sum, getScratch(0));
@@ -471,7 +500,7 @@ void AttendKernel::buildWithoutRoles(Value total) {
     for (int64_t s = 0; s + 1 < plan.stages; ++s)
       loadStep(k.i32(s));
     Value lhs = queryTile;
-    if (plan.queriesInRegisters()) {
+    if (plan.keepsQueries) {
       t.waitCopies(plan.stages - 2);
       lhs = t.loadOperand(queryTile);
     }

@@ -30,7 +30,7 @@ struct AttendPlan {
   ssa_gpu::Family family; // of products in registers
   int64_t tileRows, tileKeys, stages;
   int64_t querySlots, groups, valueParts, scoreSlots; // see ScheduleAttr
-  bool takesTurns, keepsWeightsInKeys;
+  bool takesTurns, keepsWeightsInKeys, keepsQueries;
   int64_t dim, valueDim, cells, group, queryBlock;
   std::optional<SelectionType> selection; // of the lists that pass by
   bool isKeyOuter = false;
@@ -39,14 +39,14 @@ struct AttendPlan {
   int64_t rowsPerList = 0; // of a union, and where keys come first: of a list of the op
   int64_t width;             // elements that a thread copies at a time
   bool valuesAreKeys;        // values are the first columns of keys: they are there once
-  bool contiguousSteps;      // the keys of every step are neighbours
+  int64_t stretches;         // of neighbours that the keys of a step are, see ScheduleAttr
   bool hasBoxes;             // which are copied as boxes of tensors
   bool hasQueryBoxes;        // so are tiles of queries
   int64_t threads, blocksPerSM;
   int64_t maxBlocks;         // of the grid
 
   /// Numbers that say who takes part in a step.
-  int64_t membersOfStep() const { return KeySlots::getMembersOfStep(memberWords, selection->getKeyBlock(), tileKeys); }
+  int64_t membersOfStep() const { return KeySlots::getMembersOfStep(memberWords, stretches, tileKeys); }
   bool usesTensorMemory() const { return instruction == Instruction::tcgen05; }
   bool hasRoles() const { return instruction != Instruction::mma_sync; }
   /// Products of different steps are not under way together: items of few steps have registers for taller tiles then.
@@ -55,8 +55,6 @@ struct AttendPlan {
   int64_t paddedDim() const { return ceilDiv(dim, 16) * 16; }
   /// Of one part, if there are several.
   int64_t paddedValueDim() const { return ceilDiv(valueDim / valueParts, 16) * 16; }
-  /// Short steps leave registers for the queries, which products then need not read from shared memory.
-  bool queriesInRegisters() const { return groups == 1 && (!hasRoles() || (tileKeys <= 64 && dim <= 128 && valueDim <= 128)); }
   /// Elements of the output that a thread stores at a time.
   int64_t storeWidth() const { return valueDim % 8 == 0 ? 8 : 2; }
   /// Those that multiply.
@@ -170,11 +168,12 @@ private:
   void loadQueries(const Item &item, Value tile);
   /// The same, as a box where that is possible, else finished.
   void loadQueries(const Item &item, Value tile, Value ticket);
-  /// What is to be copied in a step: the first number and how many there are, or the places of the rows of keys and values.
+  /// What is to be copied in a step: of each stretch the first number and how many there are, or the places of the rows of keys and values.
   using Lookup = SmallVector<Value>;
   Lookup lookUp(const Item &item, const KeySlots &slots, Value step);
   SmallVector<Value> produceTwoSteps(const Item &item, const KeySlots &slots, Value step, const Lookup &first, const Lookup &second, Value ticket);
-  /// The numbers of a step, for the mask: those of all its slots, or the first one and how many there are.
+  static KeySlots::Step getStretches(ValueRange found);
+  /// The numbers of a step, for the mask: those of all its slots, or of each stretch the first one and how many there are.
   void loadNumbers(const KeySlots &slots, Value step, const Lookup &found, Value stage);
   void loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage);
   /// Gives a whole step to the tensor memory accelerator where there are boxes, else does `copy`.
@@ -191,7 +190,7 @@ private:
   /// One step, from products to weights; the hook stands after what reads numbers.
   SoftmaxStep getSoftmaxStep(const KeySlots &slots, ScoreTiles &scores, Value products, Value stage, Value max, Value sum, Hook afterNumbers);
   Value getListOfRow(Value row);
-  Value getMembers(Value stage);
+  Value getMembers(Value stage, int64_t stretch);
   /// The scores with `-inf` where the union of lists has a key that the list of a row has not.
   Value hideFromOthers(Value logits, Value stage);
   Value getZeroScores();

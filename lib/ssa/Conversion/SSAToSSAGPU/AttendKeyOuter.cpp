@@ -152,7 +152,7 @@ void AttendKernel::consumeKeyOuter(Value total) {
     Item item = readKeyOuterItem(slot);
     KeySlots slots = getSlots(item);
     ScoreTiles scores = getScores(item, slots);
-    Value queryTile = t.slot(queryRing, slot), lhs = plan.queriesInRegisters() ? t.loadOperand(queryTile) : queryTile;
+    Value queryTile = t.slot(queryRing, slot), lhs = plan.keepsQueries ? t.loadOperand(queryTile) : queryTile;
     State initial = getInitialState();
     SmallVector<Value> state = k.loop(k.i32(0), getSteps(slots), k.i32(1), {initial.max, initial.sum, initial.output, tickets[1]},
                                       [&](Value, ValueRange carried) -> SmallVector<Value> {

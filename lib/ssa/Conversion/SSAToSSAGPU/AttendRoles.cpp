@@ -222,11 +222,14 @@ void AttendKernel::consume(Value total) {
     KeySlots slots = getSlots(item);
     ScoreTiles scores = getScores(item, slots);
     Value steps = awaitQueries(slots, queryTicket), queryTile = t.slot(queryRing, slotOf(queryTicket, plan.querySlots));
-    Value lhs = plan.queriesInRegisters() ? t.loadOperand(queryTile) : queryTile;
+    Value lhs = plan.keepsQueries ? t.loadOperand(queryTile) : queryTile;
+    if (plan.keepsQueries)
+      t.release(queryPipe, queryTicket);
     SmallVector<Value> state = k.loop(k.i32(0), steps, k.i32(1), carried.drop_front(stateBegin), [&](Value step, ValueRange carried) {
       return consumeStep(slots, scores, lhs, k.eq(step, k.i32(0)), last, carried);
     });
-    t.release(queryPipe, queryTicket);
+    if (!plan.keepsQueries)
+      t.release(queryPipe, queryTicket);
     SmallVector<Value> yielded = {next(queryTicket, plan.querySlots)};
     yielded.append(packRows(item));
     yielded.append(state);

@@ -60,9 +60,9 @@ void KeySlots::useRange(Emitter &e) {
       end = e.min(end, e.max(e.add(c.lastPosition, e.i32(window)), zero));
     windowBegin = e.min(e.max(e.sub(c.firstPosition, e.i32(window - 1)), zero), end);
     if (c.mask.getSink()) {
-      Value tile = e.i32(c.tileKeys);
+      Value length = e.i32(getLength());
       sinkEnd = e.min(e.min(e.i32(c.mask.getSink()), c.keyRows), windowBegin);
-      sinkSlots = e.mul(e.div(e.add(sinkEnd, e.i32(c.tileKeys - 1)), tile), tile);
+      sinkSlots = e.mul(e.div(e.add(sinkEnd, e.i32(getLength() - 1)), length), length);
     }
   }
   rangeEnd = end;
@@ -141,7 +141,7 @@ static Value loadListEntry(Emitter &e, Value lists, Value begin, Value i) {
 
 Value KeySlots::getMembers(Emitter &e, Value step, Value i) const {
   Value words = e.i32(cast<MemRefType>(members.getType()).getDimSize(3) / type.getWidth()), size = e.i32(type.getKeyBlock());
-  Value first = e.mul(step, e.i32(config.tileKeys)), slot = isContiguous() ? first : e.add(first, e.div(i, words));
+  Value slot = e.add(e.mul(step, e.i32(config.tileKeys)), e.mul(e.div(i, words), e.i32(isContiguous() ? getLength() : 1)));
   Value isSlot = e.lt(slot, slots), entry = e.div(e.select(isSlot, slot, e.i32(0)), size);
   Value found = loadListEntry(e, members, membersBegin, e.add(e.mul(entry, words), e.rem(i, words)));
   return e.select(isSlot, found, e.i32(0));
@@ -199,11 +199,18 @@ Value KeySlots::getNumber(Emitter &e, Value slot) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Steps of neighbours
+// Stretches of neighbours
 //===----------------------------------------------------------------------===//
 
 KeySlots::Step KeySlots::getStep(Emitter &e, Value step) const {
-  Value tile = e.i32(config.tileKeys), first = e.mul(step, tile), isSlot = e.lt(first, slots), base, end;
+  Step stretches;
+  for (int64_t i = 0; i < config.stretches; ++i)
+    stretches.push_back(getStretch(e, e.add(e.mul(step, e.i32(config.stretches)), e.i32(i))));
+  return stretches;
+}
+
+KeySlots::Stretch KeySlots::getStretch(Emitter &e, Value number) const {
+  Value length = e.i32(getLength()), first = e.mul(number, length), isSlot = e.lt(first, slots), base, end;
   if (!lists) {
     Value inSink = e.lt(first, sinkSlots);
     base = e.select(inSink, first, e.add(windowBegin, e.sub(first, sinkSlots)));
@@ -214,33 +221,49 @@ KeySlots::Step KeySlots::getStep(Emitter &e, Value step) const {
     base = e.add(e.mul(e.select(isSlot, entry, e.i32(0)), size), e.rem(first, size));
     end = config.keyRows;
   }
-  // Behind the last step nothing is there.
-  return {base, e.select(isSlot, e.max(e.min(e.sub(end, base), tile), e.i32(0)), e.i32(0))};
+  // Behind the last slot nothing is there: no key, nor a row of memory.
+  return {e.select(isSlot, base, config.keyRows), e.select(isSlot, e.max(e.min(e.sub(end, base), length), e.i32(0)), e.i32(0))};
 }
 
 Value KeySlots::getNumber(Emitter &e, const Step &step, Value row) const {
-  return e.select(e.lt(row, step.count), e.add(step.base, row), e.i32(none));
+  Value number;
+  for (auto [i, stretch] : llvm::enumerate(step)) {
+    Value inStretch = e.sub(row, e.i32(i * getLength()));
+    Value found = e.select(e.lt(inStretch, stretch.count), e.add(stretch.base, inStretch), e.i32(none));
+    number = i == 0 ? found : e.select(e.le(e.i32(i * getLength()), row), found, number);
+  }
+  return number;
 }
 
-Value KeySlots::isAllInSight(Emitter &e, const Step &step) const {
-  // What the mask allows to neighbouring queries is without gaps, but for a sink, which has steps of its own.
-  Value last = e.add(step.base, e.i32(config.tileKeys - 1));
-  return e.both(e.eq(step.count, e.i32(config.tileKeys)), e.both(isInSight(e, step.base), isInSight(e, last)));
+Value KeySlots::isBox(Emitter &e, const Stretch &stretch) const {
+  Value end = e.add(stretch.base, stretch.count), none = e.i32(0);
+  // Behind the last row of memory a box has zeros. Of an item that is not there no row is looked at.
+  Value isLast = e.both(e.eq(end, config.keyRows), e.lt(none, config.keyRows));
+  // What the mask allows to neighbouring queries is without gaps, but for a sink, which has stretches of its own.
+  Value inSight = e.both(isInSight(e, stretch.base), isInSight(e, e.sub(end, e.i32(1))));
+  return e.both(e.either(e.eq(stretch.count, e.i32(getLength())), isLast), e.either(e.eq(stretch.count, none), inSight));
 }
 
 Value KeySlots::isAllVisible(Emitter &e, const Step &step) const {
-  Value all = e.eq(step.count, e.i32(config.tileKeys));
+  Value all;
+  for (const Stretch &stretch : step)
+    all = all ? e.both(all, isAllVisible(e, stretch)) : isAllVisible(e, stretch);
+  return all;
+}
+
+Value KeySlots::isAllVisible(Emitter &e, const Stretch &stretch) const {
+  Value all = e.eq(stretch.count, e.i32(getLength()));
   if (!config.mask)
     return all;
   BlocksAttr blocks = config.blocks;
-  Value last = e.add(step.base, e.i32(config.tileKeys - 1));
+  Value last = e.add(stretch.base, e.i32(getLength() - 1));
   Value end = e.add(e.mul(last, e.i32(blocks.getStride())), e.i32(blocks.getOffset() + blocks.getSize() - 1));
   if (config.mask.getCausal())
     all = e.both(all, e.le(end, config.firstPosition));
   if (int64_t window = config.mask.getWindow()) {
     if (!blocks.isTokens()) // not worth the thought: summaries are few
-      return e.ne(step.base, step.base);
-    all = e.both(all, e.lt(e.sub(config.lastPosition, e.i32(window)), step.base));
+      return e.ne(stretch.base, stretch.base);
+    all = e.both(all, e.lt(e.sub(config.lastPosition, e.i32(window)), stretch.base));
     if (!config.mask.getCausal())
       all = e.both(all, e.lt(last, e.add(config.firstPosition, e.i32(window))));
   }

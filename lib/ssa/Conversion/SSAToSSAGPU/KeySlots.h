@@ -35,6 +35,7 @@ public:
     Value tokens, keyRows; // how many tokens there are, and rows of keys
     Value firstPosition, lastPosition; // of the tile's queries
     int64_t tileKeys;
+    int64_t stretches = 1; // of neighbours that a step is, see ScheduleAttr
   };
   KeySlots(Emitter &e, const Config &config) : config(config) {}
 
@@ -50,8 +51,8 @@ public:
 
   /// Beside the entries of a list: for each so many numbers, whose bits say which of the lists that it unites have the entry.
   void useMembers(Emitter &e, Value members, ArrayRef<Value> place, int64_t cells);
-  /// How many of them a step has: of the entry that its keys belong to, or of every key.
-  static int64_t getMembersOfStep(int64_t words, int64_t keyBlock, int64_t tileKeys) { return keyBlock % tileKeys == 0 ? words : tileKeys * words; }
+  /// How many of them a step has: of the entry that each stretch belongs to, or of every key.
+  static int64_t getMembersOfStep(int64_t words, int64_t stretches, int64_t tileKeys) { return words * (stretches > 0 ? stretches : tileKeys); }
   /// Number `i` of these of a step.
   Value getMembers(Emitter &e, Value step, Value i) const;
 
@@ -63,20 +64,24 @@ public:
 
   Value getNumber(Emitter &e, Value slot) const;
 
-  /// The keys of one step where they are neighbours: `base` .. `base + count - 1`.
-  struct Step {
+  /// Keys that are neighbours: `base` .. `base + count - 1`.
+  struct Stretch {
     Value base, count;
   };
-  /// True if the keys of every step are neighbours, as those of a range or of large blocks are.
-  bool isContiguous() const { return !lists || (!isGathered && type.getKeyBlock() % config.tileKeys == 0); }
-  /// Whether what a row sees of a step of neighbours are the first of them, whatever the step.
+  /// The keys of one step where they are so many stretches, each as long as the others or cut short.
+  using Step = SmallVector<Stretch>;
+  /// True if the keys of every step are stretches, as those of a range or of large blocks are.
+  bool isContiguous() const { return config.stretches > 0; }
+  /// How many keys a stretch has that is not cut short.
+  int64_t getLength() const { return config.tileKeys / config.stretches; }
+  /// Whether what a row sees of a stretch are the first of its keys, whatever the stretch.
   bool endsInOrder() const { return isContiguous() && config.blocks.isTokens() && (!config.mask || !config.mask.getWindow()); }
   bool isCausal() const { return config.mask && config.mask.getCausal(); }
   Step getStep(Emitter &e, Value step) const;
   /// The number of row `row` of a step.
   Value getNumber(Emitter &e, const Step &step, Value row) const;
-  /// True if all keys of the step, of which there is a whole tile, are in sight. May be false though they are.
-  Value isAllInSight(Emitter &e, const Step &step) const;
+  /// True if a whole stretch from `base` on may be copied: its keys are in sight, and behind them is none. May be false though it is so.
+  Value isBox(Emitter &e, const Stretch &stretch) const;
   /// True if the mask hides none of the step's keys, of which there is a whole tile, from any of the tile's queries. May be false though none
   /// is hidden.
   Value isAllVisible(Emitter &e, const Step &step) const;
@@ -94,6 +99,8 @@ public:
 
 private:
   Value isVisible(Emitter &e, Value number, Value first, Value last) const;
+  Value isAllVisible(Emitter &e, const Stretch &stretch) const;
+  Stretch getStretch(Emitter &e, Value number) const;
   Value splatLike(Emitter &e, Value like, Value scalar) const;
   void setList(Emitter &e, SelectionType type, Value lists, ArrayRef<Value> place, int64_t cells);
   Value countEntries(Emitter &e);
@@ -103,7 +110,7 @@ private:
 
   Config config;
   Value slots;
-  // Of a range: the first `sinkSlots` slots, whole steps, are for the first `sinkEnd` keys; the others begin at `windowBegin`.
+  // Of a range: the first `sinkSlots` slots, whole stretches, are for the first `sinkEnd` keys; the others begin at `windowBegin`.
   Value sinkSlots, sinkEnd, windowBegin, rangeEnd;
   // Of a list.
   SelectionType type;

@@ -47,11 +47,16 @@ Value ScoreTiles::hide(Value logits, Value numbers) {
 
 Value ScoreTiles::hideBehind(Value logits, const KeySlots::Step &step) {
   Type i32 = e.builder.getI32Type();
-  // The last column that each row sees: no number of a column is needed, nor held.
-  Value last = t.mapRows(i32, [&](Value) { return e.sub(step.count, e.i32(1)); });
-  if (slots.isCausal())
-    last = e.min(last, e.sub(makePositions(), t.mapRows(i32, [&](Value) { return step.base; })));
-  Value visible = e.le(t.mapColumns(columns, i32, [](Value column) { return column; }), t.broadcast(last, columns));
+  // The last column of each stretch that each row sees: no number of a column is needed, nor held.
+  SmallVector<Value> lasts;
+  for (size_t i = 0; i < step.size(); ++i) {
+    const KeySlots::Stretch &stretch = step[i];
+    Value first = e.i32(i * slots.getLength());
+    lasts.push_back(t.mapRows(i32, [&](Value) { return e.add(first, e.sub(stretch.count, e.i32(1))); }));
+    if (slots.isCausal())
+      lasts.back() = e.min(lasts.back(), e.sub(makePositions(), t.mapRows(i32, [&](Value) { return e.sub(stretch.base, first); })));
+  }
+  Value visible = e.le(t.mapColumns(columns, i32, [](Value column) { return column; }), t.broadcastParts(lasts, columns));
   return e.select(visible, logits, splat(-std::numeric_limits<double>::infinity()));
 }
 

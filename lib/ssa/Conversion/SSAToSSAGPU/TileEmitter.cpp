@@ -125,6 +125,20 @@ Value TileEmitter::broadcast(Value rowVector, int64_t columns) {
   return ssa_gpu::BroadcastOp::create(builder, loc, accumulatorType(columns, getElementTypeOrSelf(rowVector)), rowVector);
 }
 
+Value TileEmitter::broadcastParts(ArrayRef<Value> rowVectors, int64_t columns) {
+  Value tile = broadcast(rowVectors.front(), columns);
+  if (rowVectors.size() == 1)
+    return tile;
+  Type i32 = builder.getI32Type();
+  Value column = mapColumns(columns, i32, [](Value column) { return column; });
+  for (auto [i, rowVector] : llvm::enumerate(rowVectors.drop_front())) {
+    Value begin = constant(accumulatorType(columns, i32), builder.getI32IntegerAttr((i + 1) * columns / rowVectors.size()));
+    Value isBehind = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, begin, column);
+    tile = arith::SelectOp::create(builder, loc, isBehind, broadcast(rowVector, columns), tile);
+  }
+  return tile;
+}
+
 Value TileEmitter::mapRows(Type elementType, llvm::function_ref<Value(Value)> value) {
   auto op = ssa_gpu::MapRowsOp::create(builder, loc, rowsType(elementType));
   buildBody(op.getBody(), [&](Value row) { return SmallVector<Value>{value(row)}; });

@@ -88,6 +88,8 @@ public:
   /// Of what the groups have; `scratch` is only used if there is more than one.
   Value joinGroups(ssa_gpu::RowReduction kind, Value rowVector, Value scratch);
   Value broadcast(Value rowVector, int64_t columns);
+  /// The first of the columns from the first of these, and so on: equal parts.
+  Value broadcastParts(ArrayRef<Value> rowVectors, int64_t columns);
   Value mapRows(Type elementType, llvm::function_ref<Value(Value row)> value);
   Value mapColumns(int64_t columns, Type elementType, llvm::function_ref<Value(Value column)> value);
   /// Tiles made of elements of `tiles`, all of one shape; the results' elements are of these types.
