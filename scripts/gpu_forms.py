@@ -362,6 +362,16 @@ def add_topk_forms():
         rows,
         within=(8, 128),
     )
+    # Rows that a warp reads twice; most of their entries lie between forced ones.
+    topk_form(
+        "topk 64 within 40 blocks of 64",
+        64,
+        1,
+        f"{causal}, init_blocks = 4, local_blocks = 16",
+        scores,
+        rows,
+        within=(40, 64),
+    )
     topk_form("topk 24 within, ties", 24, 1, "", whole_scores, SMALL, within=(9, 7))
     for share in (0.0, 0.5, 1.0):
         topk_form(f"topk 20, top_p {share}, ties", 20, 1, f"{causal}, init_blocks = 1, top_p = {share}", whole_scores, rows)

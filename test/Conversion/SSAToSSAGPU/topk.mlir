@@ -79,7 +79,14 @@ func.func @threshold(%s: !s, %k: !k, %q: !q) -> !t {
 // CHECK: gpu.func @ssa_topk(
 // CHECK: %[[SHARED:.*]] = arith.cmpi eq, %{{.*}}, %c1 : index
 // CHECK: arith.divui %{{.*}}, %c16
-// CHECK: arith.divui %[[COLUMN:.*]], %c64_i32
+// Columns whose first and last entry lie within the mask are taken as they are; of others each is looked at.
+// CHECK: %[[LOW:.*]] = memref.load %arg5
+// CHECK: %[[HIGH:.*]] = memref.load %arg5
+// CHECK: %[[ASCENDS:.*]] = arith.cmpi sle, %[[LOW]], %[[HIGH]]
+// CHECK: %[[PLAIN:.*]] = arith.andi %{{.*}}, %[[ASCENDS]]
+// CHECK: scf.if %[[PLAIN]]
+// CHECK-NOT: memref.load %arg5
+// CHECK: } else {
 // CHECK: %[[ENTRY:.*]] = memref.load %arg5
 // CHECK: arith.cmpi ult, %[[ENTRY]], %{{.*}} : i32
 // CHECK: arith.muli %[[ENTRY]], %c64_i32

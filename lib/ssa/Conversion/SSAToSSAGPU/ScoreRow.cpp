@@ -173,6 +173,27 @@ void ScoreRow::classify(Value number, Column &column) {
   }
 }
 
+Value ScoreRow::arePlain(Value first, int64_t count) {
+  if (!isWithin() || !op.getWithin().getType().getSorted() || sinkEnd || count % blocksPerEntry() != 0)
+    return nullptr;
+  // Entries between the first and the last lie between them, if the last is no padding.
+  Value perEntry = k.i32(blocksPerEntry());
+  Value low = loadEntry(first), high = loadEntry(k.add(first, k.i32(count - 1)));
+  Value begin = k.max(windowBegin, k.i32(op.getInitBlocks())), end = k.add(windowBegin, windowSize);
+  if (op.getLocalBlocks())
+    end = k.min(end, localBegin);
+  Value isInside = k.both(k.le(begin, k.mul(low, perEntry)), k.le(k.mul(k.add(high, k.i32(1)), perEntry), end));
+  return k.both(isInside, k.le(low, high));
+}
+
+SmallVector<Value> ScoreRow::loadPlain(ArrayRef<Value> columns) {
+  SmallVector<Value> scores = loadScores(columns, /*haveAll=*/true);
+  if (canForce()) // no NaN may look like the mark
+    for (Value &score : scores)
+      score = arith::MaxNumFOp::create(k.builder, k.loc, score, k.f32(-infinity));
+  return scores;
+}
+
 ScoreRow::Column ScoreRow::loadColumn(Value number) {
   Column column;
   column.score = loadScores(number, /*haveAll=*/false)[0];

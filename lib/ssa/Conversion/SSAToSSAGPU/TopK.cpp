@@ -77,9 +77,9 @@ void ssa::buildTopK(HostFunction &host, TopKOp op, Value scores, Value selection
   if (op.getTopP() || type.getWidth() > maxWidthOfWarp)
     return buildBlockTopK(host, op, operands);
   if (std::optional<int64_t> columns = getStaticColumns(op))
-    return *columns <= maxColumnsOfWarp ? buildWarpTopK(host, op, operands) : buildBlockTopK(host, op, operands);
+    return *columns <= maxColumnsOfWarp ? buildWarpTopK(host, op, operands, *columns <= maxKeptColumns) : buildBlockTopK(host, op, operands);
   Value limit = e.index(maxColumnsOfWarp);
-  e.ifThen(e.le(operands.columns, limit), [&] { buildWarpTopK(host, op, operands); });
+  e.ifThen(e.le(operands.columns, limit), [&] { buildWarpTopK(host, op, operands, /*keepsRow=*/true); });
   e.ifThen(e.lt(limit, operands.columns), [&] { buildBlockTopK(host, op, operands); });
 }
 

@@ -30,11 +30,12 @@ struct TopKOperands {
 };
 
 /// Makes the kernel that has a warp for each row, and the one that has a block.
-void buildWarpTopK(HostFunction &host, TopKOp op, const TopKOperands &operands);
+void buildWarpTopK(HostFunction &host, TopKOp op, const TopKOperands &operands, bool keepsRow);
 void buildBlockTopK(HostFunction &host, TopKOp op, const TopKOperands &operands);
 
-/// What the first of these can do.
-constexpr int64_t maxColumnsOfWarp = 4096, maxWidthOfWarp = 128;
+/// What the first of these can do, and the longest rows of a known length that it keeps in shared memory: longer ones are read twice, so that more
+/// warps fit.
+constexpr int64_t maxColumnsOfWarp = 4096, maxWidthOfWarp = 128, maxKeptColumns = 2048;
 
 /// Keys that no score has.
 constexpr uint32_t neverKey = 0, forcedKey = 0xffffffff;
@@ -60,6 +61,10 @@ public:
   /// columns may be taken and has a score; else any will do, if `begin < end`:
   /// from `end` on they may not be taken.
   SmallVector<Value> loadMarked(ArrayRef<Value> columns, bool areAll);
+  /// Whether the `count` columns from `first` on may all be taken, and none must be; null where that can only be told of each by itself. Of such
+  /// columns the scores are the marked ones.
+  Value arePlain(Value first, int64_t count);
+  SmallVector<Value> loadPlain(ArrayRef<Value> columns);
   Value getKey(Value marked);
   /// The key of a marked score that reaches a bound.
   Value getReachingKey(Value marked);

@@ -17,7 +17,7 @@ WarpSelector::WarpSelector(BlockKernel &k, TopKOp op, const TopKOperands &in, bo
 }
 
 Value WarpSelector::getRowWords(Emitter &e, Value columns) const {
-  return e.mul(e.ceilDiv(columns, e.index(chunk)), e.index(chunk));
+  return keepsRow ? e.mul(e.ceilDiv(columns, e.index(chunk)), e.index(chunk)) : e.index(0);
 }
 
 void WarpSelector::useMemory(Value words, Value row, Value list) {
@@ -35,7 +35,11 @@ SmallVector<Value> WarpSelector::loadScores(Value first, bool isWhole) {
   SmallVector<Value> numbers;
   for (int64_t u = 0; u < unroll; ++u)
     numbers.push_back(add(add(row.begin, first), add(k.lane(), i32(u * warpSize))));
-  return row.loadMarked(numbers, isWhole);
+  Value arePlain = isWhole ? row.arePlain(add(row.begin, first), chunk) : nullptr;
+  if (!arePlain)
+    return row.loadMarked(numbers, isWhole);
+  SmallVector<Type> types(unroll, builder.getF32Type());
+  return ifElse(arePlain, types, [&] { return row.loadPlain(numbers); }, [&] { return row.loadMarked(numbers, /*areAll=*/true); });
 }
 
 /// Chunks of columns that all have scores, then the others.
@@ -52,7 +56,8 @@ SmallVector<Value> WarpSelector::forEachChunk(ValueRange init,
 
 void WarpSelector::loadChunk(Value first, bool isWhole, MutableArrayRef<Value> greatest) {
   for (auto [u, score] : llvm::enumerate(loadScores(first, isWhole))) {
-    store(bitcast(score, builder.getI32Type()), memory, at(rowBegin, first, u * warpSize));
+    if (keepsRow)
+      store(bitcast(score, builder.getI32Type()), memory, at(rowBegin, first, u * warpSize));
     Value &group = greatest[u % groups];
     group = arith::MaxNumFOp::create(builder, loc, group, score);
   }
@@ -289,10 +294,10 @@ void WarpSelector::selectRow(ArrayRef<Value> maxima) {
 // The kernel
 //===----------------------------------------------------------------------===//
 
-void ssa::buildWarpTopK(HostFunction &host, TopKOp op, const TopKOperands &operands) {
+void ssa::buildWarpTopK(HostFunction &host, TopKOp op, const TopKOperands &operands, bool keepsRow) {
   constexpr int64_t warps = 4, wordBytes = 4;
   BlockKernel k(host.builder, op, "ssa_topk", warps * warpSize, operands.getArguments());
-  WarpSelector selector(k, op, TopKOperands::inKernel(k, op), /*keepsRow=*/true);
+  WarpSelector selector(k, op, TopKOperands::inKernel(k, op), keepsRow);
   Emitter e(host.builder, op.getLoc());
   // Of a warp: its row, the keys of the list, its columns.
   Value warpWords = e.add(selector.getRowWords(e, operands.columns), e.index(selector.getListWords()));
