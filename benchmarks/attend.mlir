@@ -70,23 +70,33 @@ func.func @decode_lists(%q: tensor<?x64x1x128xbf16>, %k: !kv, %v: !kv, %s: !ssa.
   return %o : tensor<?x64x1x128xbf16>
 }
 
-// Lists that 128 queries share: 8 blocks of 128 for every query head.
+// Lists that 128 queries share, 8 or 32 blocks of 128, or 64, 16 blocks of 64: one for the 16 query heads of a key head.
+func.func @shared_8_128(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x4x?x8xi32>) -> !q {
+  %s = ssa.from_indices %t : tensor<?x4x?x8xi32> -> !ssa.selection<?x4x?x8, key_block = 128, query_block = 128>
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>}
+      : !q, !kv, !kv, !ssa.selection<?x4x?x8, key_block = 128, query_block = 128> -> !q, !l
+  return %o : !q
+}
+func.func @shared_32_128(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x4x?x32xi32>) -> !q {
+  %s = ssa.from_indices %t : tensor<?x4x?x32xi32> -> !ssa.selection<?x4x?x32, key_block = 128, query_block = 128>
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>}
+      : !q, !kv, !kv, !ssa.selection<?x4x?x32, key_block = 128, query_block = 128> -> !q, !l
+  return %o : !q
+}
+func.func @shared_16_64(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x4x?x16xi32>) -> !q {
+  %s = ssa.from_indices %t : tensor<?x4x?x16xi32> -> !ssa.selection<?x4x?x16, key_block = 64, query_block = 64>
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>}
+      : !q, !kv, !kv, !ssa.selection<?x4x?x16, key_block = 64, query_block = 64> -> !q, !l
+  return %o : !q
+}
+
+// The same, a list for every query head.
 func.func @shared(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x64x?x8xi32>) -> !q {
   %s = ssa.from_indices %t : tensor<?x64x?x8xi32> -> !ssa.selection<?x64x?x8, key_block = 128, query_block = 128>
   %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>}
       : !q, !kv, !kv, !ssa.selection<?x64x?x8, key_block = 128, query_block = 128> -> !q, !l
   return %o : !q
 }
-
-// 32 blocks of 128.
-func.func @shared_32(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x64x?x32xi32>) -> !q {
-  %s = ssa.from_indices %t : tensor<?x64x?x32xi32> -> !ssa.selection<?x64x?x32, key_block = 128, query_block = 128>
-  %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>}
-      : !q, !kv, !kv, !ssa.selection<?x64x?x32, key_block = 128, query_block = 128> -> !q, !l
-  return %o : !q
-}
-
-// For 64 queries: 16 blocks of 64.
 func.func @shared_64(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x64x?x16xi32>) -> !q {
   %s = ssa.from_indices %t : tensor<?x64x?x16xi32> -> !ssa.selection<?x64x?x16, key_block = 64, query_block = 64>
   %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>}

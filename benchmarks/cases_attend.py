@@ -119,18 +119,20 @@ def per_query(entry, agreement):
     return prepare
 
 
-def shared(entry, block, width):
+def shared(entry, block, width, heads=KEY_HEADS):
+    """A list for every block of queries and each of `heads` heads."""
+
     def prepare(bundles, n):
         q, k, v, g = random_inputs(n)
-        chosen = inputs.lists(HEADS, n // block, width, block, block, 0.0, g)
+        chosen = inputs.lists(heads, n // block, width, block, block, 0.0, g)
 
         def keep(at):
             return lists_to_mask(chosen, block, n, at // block) & (torch.arange(n, device="cuda") <= at[:, None])
 
         implementations = {"ssa": ours(bundles, "attend", entry, q, k, v, chosen)}
         if block == 128:
-            implementations["flex"] = lambda: peers.flex_lists(q, k, v, chosen, block)
-        return Prepared(implementations, attention_check(q, k, v, keep), flop=4 * DIM * selected_pairs(chosen, block, block, n, n))
+            implementations["flex"] = lambda: peers.flex_lists(q, k, v, chosen.repeat_interleave(HEADS // heads, 1), block)
+        return Prepared(implementations, attention_check(q, k, v, keep), flop=4 * DIM * HEADS // heads * selected_pairs(chosen, block, block, n, n))
 
     return prepare
 
@@ -163,6 +165,7 @@ CASES = {
     "window": window("window", 4096, 0), "window-sink": window("window_sink", 4096, 64),
     "selected-0": per_query("per_query_0", 0.0), "selected-75": per_query("per_query_75", 0.75), "selected-90": per_query("per_query_90", 0.9),
     "selected-topics": per_query("per_query", None),
-    "shared-8": shared("shared", 128, 8), "shared-32": shared("shared_32", 128, 32), "shared-64": shared("shared_64", 64, 16),
+    "shared-8": shared("shared_8_128", 128, 8), "shared-32": shared("shared_32_128", 128, 32), "shared-64": shared("shared_16_64", 64, 16),
+    "shared-8-heads": shared("shared", 128, 8, HEADS), "shared-64-heads": shared("shared_64", 64, 16, HEADS),
     "decode": decode, "decode-lists": decode_lists, "dsa-8k": dsa, "dsa-128k": dsa,
 }
