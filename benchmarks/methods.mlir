@@ -116,7 +116,13 @@ func.func @low_rank(%q: !q_low, %k: !kv_low, %v: !kv_low, %wq: !wq_low, %wk: !wk
       : !b_low, !b_low, !kv_low, !q_low -> !s1_low
   %blocks = ssa.topk %s1 of %k for %q {init_blocks = 1, local_blocks = 2, mask = #ssa.mask<causal>} : !s1_low, !kv_low, !q_low -> !blocks_low
   %s2 = ssa.route %a, %b within %blocks {mask = #ssa.mask<causal>} : !b_low, !b_low, !blocks_low -> !s2_low
-  %tokens = ssa.topk %s2 of %k within %blocks {init_blocks = 4, local_blocks = 16, mask = #ssa.mask<causal>} : !s2_low, !kv_low, !blocks_low -> !tokens_low
-  %o, %l = ssa.sparse_attend %q, %k, %v at %tokens {mask = #ssa.mask<causal>} : !q_low, !kv_low, !kv_low, !tokens_low -> !q_low, tensor<?x32x?xf32>
+  // More scores at a time than usual, and fewer stages, so that more blocks fit: both measured.
+  %tokens = ssa.topk %s2 of %k within %blocks
+      {init_blocks = 4, local_blocks = 16, mask = #ssa.mask<causal>, ssa.chunk = #ssa.chunk<bytes = 536870912, rows = 128>}
+      : !s2_low, !kv_low, !blocks_low -> !tokens_low
+  %o, %l = ssa.sparse_attend %q, %k, %v at %tokens
+      {mask = #ssa.mask<causal>,
+       ssa.schedule = #ssa.schedule<order = head_packed, instruction = mma_sync, tile_rows = 16, tile_keys = 16, stages = 2>}
+      : !q_low, !kv_low, !kv_low, !tokens_low -> !q_low, tensor<?x32x?xf32>
   return %o : !q_low
 }

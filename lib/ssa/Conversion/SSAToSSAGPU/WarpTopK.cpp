@@ -74,7 +74,7 @@ WarpSelector::Bound WarpSelector::findBound(ArrayRef<Value> greatest) {
   }
   most = umax(k.warpMax(most), lowest);
   least = umax(k.warpMin(least), lowest);
-  if (!keepsRow)
+  if (!keepsRow || groups == 1) // of few keys counting is quicker
     return {umax(findGreatest(keys), lowest), row.getGreatestKey(most)};
   Value bound = searchKey(least, most, [&](Value key) {
     Value sum = i32(0);
