@@ -3,7 +3,7 @@
 
 import pathlib
 
-COLOURS = ("#1b6ca8", "#d1495b", "#66a182", "#edae49", "#5d5179", "#8d8d8d", "#00798c")
+COLOURS = ("#1b6ca8", "#d1495b", "#66a182", "#edae49", "#5d5179", "#8d8d8d", "#00798c", "#b56576", "#a3b18a", "#6f4e37", "#c77dff", "#222222")
 
 
 def bars(path, title, unit, rows):
@@ -27,6 +27,7 @@ def bars(path, title, unit, rows):
             y += 1
         y += 1
     axes.set_yticks([t for t, _ in ticks], [label for _, label in ticks], fontsize=8)
+    axes.margins(y=0.01)
     axes.invert_yaxis()
     axes.set_xlabel(unit)
     axes.set_title(title)
