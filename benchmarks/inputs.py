@@ -64,6 +64,23 @@ def agreement_of(select, tokens, sample=256):
     return common_share(select(at), select(at + 1))
 
 
+def distinct_lists(heads, count, width, block, agreement, generator):
+    """The same for each of `count` queries of as many tokens, without repeats and padded with -1. Each place of a list draws from blocks of its own,
+    every `width`-th, and keeps what it drew from one query to the next with probability `agreement`."""
+    query = torch.arange(count, device="cuda")[:, None]
+    own, place = query // block, torch.arange(width, device="cuda")
+    number = torch.div(own - place, width, rounding_mode="floor") + 1  # of blocks that a place can draw, the query's own among them
+    made = []
+    for _ in range(heads):
+        anew = torch.rand((count, width), device="cuda", generator=generator) >= agreement
+        since = torch.where(anew, query, 0).cummax(0).values
+        drawn = torch.rand((count, width), device="cuda", generator=generator).gather(0, since) * number.gather(0, since).clamp(min=1)
+        blocks = torch.where(number.gather(0, since) > 0, drawn.int() * width + place, torch.iinfo(torch.int32).max)
+        blocks = torch.where(own % width == place, own, blocks).int().sort(-1).values
+        made.append(torch.where(blocks > own, -1, blocks))
+    return torch.stack(made)[None].int()
+
+
 def measure_agreement(chosen, sample=2048):
     """The same of lists that there are; a sample of rows."""
     count = chosen.shape[2]

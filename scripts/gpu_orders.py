@@ -31,6 +31,9 @@ def add_unions():
 def add_key_outer():
     for name, schedule, arguments, options in (
         ("partials of bf16", tile(128, 64) + ", partials = bf16", (32, 2, [(2, 5, 64, 1, False)]), dict(d=128)),
+        ("blocks of 128 in two steps", tile(64, 64), (6, 2, [(2, 3, 128, 1, False)]), {}),
+        ("blocks of 64 in four steps", tile(128, 16, 3), (6, 2, [(2, 3, 64, 1, False)]), dict(mask="")),
+        ("blocks of 512, heads of 128", tile(128, 128) + ", partials = bf16", (32, 2, [(2, 2, 512, 1, False)]), dict(d=128)),
         ("a head, blocks of 16", tile(64, 16, 3), (2, 2, [(2, 20, 16, 1, False)]), dict(elem="f16")),
         ("mma_sync", tile(32, 32, instruction="mma_sync"), (8, 2, [(2, 5, 32, 1, False)]), {}),
         ("lists of 5 queries, window", tile(64, 64), (8, 2, [(4, 4, 64, 5, False)]), dict(mask=WINDOW)),
@@ -39,6 +42,18 @@ def add_key_outer():
         ("lists of 40 queries of 16 heads", tile(128, 64), (16, 1, [(1, 5, 64, 40, False)]), {}),
     ):
         ordered(f"key_outer, {name}", f"order = key_outer, {schedule}", *arguments, **options)
+
+
+def add_runs():
+    """Some lists, or heads, at a time; and more lists than a kernel turns around in one go."""
+    for name, most, arguments, options in (
+        ("10 lists at a time", 416000, (32, 2, [(2, 5, 64, 1, False)]), {}),
+        ("2 of 6 heads at a time, as far as they go", 600000, (24, 3, [(6, 7, 32, 1, False)]), {}),
+        ("4500 lists", 1 << 30, (2, 2, [(2, 3, 16, 1, False)]), dict(sizes=((1, 37, 67), (1, 4500, 4500)))),
+    ):
+        block = arguments[2][0][2]
+        dictionary = f"{CAUSAL}, ssa.partial_bytes = {most} : i64, ssa.schedule = #ssa.schedule<order = key_outer, {tile(64, block)}>"
+        attend(f"key_outer, {name}", *arguments, dictionary=dictionary, **options)
 
 
 def add_split():
@@ -69,3 +84,4 @@ add_split()
 add_stretches()
 add_unions()
 add_key_outer()
+add_runs()

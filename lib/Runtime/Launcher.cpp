@@ -66,8 +66,46 @@ Error Device::initialize() {
 }
 
 Device::~Device() {
-  if (context)
-    driver.functions().primaryCtxRelease(handle);
+  if (!context)
+    return;
+  if (ContextScope scope(*this); Error error = scope.takeError())
+    llvm::consumeError(std::move(error));
+  else
+    for (auto &[stream, others] : beside)
+      for (Stream other : others)
+        driver.functions().streamDestroy(other);
+  driver.functions().primaryCtxRelease(handle);
+}
+
+Expected<std::vector<Stream>> Device::getStreamsBeside(Stream stream, unsigned count) const {
+  std::lock_guard<std::mutex> lock(mutex);
+  const DriverFunctions &cuda = driver.functions();
+  std::vector<Stream> &streams = beside[stream];
+  while (streams.size() < count) {
+    constexpr unsigned nonBlocking = 1;
+    int mode = 2; // as for loading
+    Stream made = nullptr;
+    cuda.threadExchangeStreamCaptureMode(&mode);
+    int result = cuda.streamCreate(&made, nonBlocking);
+    cuda.threadExchangeStreamCaptureMode(&mode);
+    if (Error error = driver.check(result, "make a stream on " + describe()))
+      return std::move(error);
+    streams.push_back(made);
+  }
+  return std::vector<Stream>(streams.begin(), streams.begin() + count);
+}
+
+Error Device::waitFor(Stream stream, Stream producer, const Twine &whose) const {
+  const DriverFunctions &cuda = driver.functions();
+  constexpr unsigned disableTiming = 2;
+  Event event = nullptr;
+  if (Error error = driver.check(cuda.eventCreate(&event, disableTiming), "make an event"))
+    return error;
+  Error error = driver.check(cuda.eventRecord(event, producer), "record an event on " + whose);
+  if (!error)
+    error = driver.check(cuda.streamWaitEvent(stream, event, 0), "wait for " + whose);
+  cuda.eventDestroy(event);
+  return error;
 }
 
 std::string Device::getBestChip() const {
@@ -314,6 +352,38 @@ Error Program::launch(const ReadyLaunch &launch, Function function, Stream strea
                                   triple(launch.block) + ", " + Twine(launch.sharedBytes) + " bytes of shared memory)");
 }
 
+namespace {
+/// The streams of a call: the caller's, and those beside it for runs of a repeat that may be under way at a time.
+class Lanes {
+public:
+  Lanes(const Device &device, Stream stream) : device(device), stream(stream) {}
+
+  /// The stream of a lane, or the caller's, in which all before has ended where that is not said of lanes.
+  Expected<Stream> enter(const ReadyLaunch::Lane &lane) {
+    if (lane.repeat != repeat) {
+      for (Stream other : others)
+        if (Error error = device.waitFor(stream, other, "a lane"))
+          return std::move(error);
+      Expected<std::vector<Stream>> streams = device.getStreamsBeside(stream, lane.count - 1);
+      if (!streams)
+        return streams.takeError();
+      others = std::move(*streams);
+      for (Stream other : others)
+        if (Error error = device.waitFor(other, stream, "the stream of a call"))
+          return std::move(error);
+      repeat = lane.repeat;
+    }
+    return lane.number ? others[lane.number - 1] : stream;
+  }
+
+private:
+  const Device &device;
+  Stream stream;
+  int repeat = -1;
+  std::vector<Stream> others;
+};
+} // namespace
+
 Error Program::launch(Call &call, uint64_t workspace, Stream stream) {
   auto isHere = [&](const Twine &what, const ArrayView &array) { return device.checkMemory(what, array); };
   if (Error error = call.forEachArray(isHere))
@@ -335,8 +405,18 @@ Error Program::launch(Call &call, uint64_t workspace, Stream stream) {
       if (Error error = encode(map, call.getPlan().tensorMaps[map.number], ready.parameters.data() + map.offset))
         return call.fail(llvm::toString(std::move(error)));
   }
-  for (auto [ready, function] : llvm::zip(*launches, functions))
-    if (Error error = launch(ready, function, stream))
-      return call.fail(llvm::toString(std::move(error)));
-  return Error::success();
+  Lanes lanes(device, stream);
+  std::string problem;
+  for (auto [ready, function] : llvm::zip(*launches, functions)) {
+    Expected<Stream> lane = lanes.enter(ready.lane);
+    if (!lane)
+      return call.fail(llvm::toString(lane.takeError()));
+    if (Error error = launch(ready, function, *lane)) {
+      problem = llvm::toString(std::move(error));
+      break;
+    }
+  }
+  if (Expected<Stream> last = lanes.enter({}); !last)
+    problem = llvm::toString(last.takeError());
+  return problem.empty() ? Error::success() : call.fail(problem);
 }

@@ -107,7 +107,8 @@ Error Call::addParameters(const Launch &launch, uint64_t workspace, ReadyLaunch 
   return Error::success();
 }
 
-Error Call::addLaunch(const Launch &launch, uint64_t workspace, std::vector<ReadyLaunch> &launches) const {
+Error Call::addLaunch(const Launch &launch, uint64_t workspace, const ReadyLaunch::Lane &lane,
+                      std::vector<ReadyLaunch> &launches) const {
   std::array<int64_t, 3> grid;
   for (unsigned d = 0; d < 3; ++d)
     grid[d] = *values[launch.grid[d]];
@@ -126,6 +127,7 @@ Error Call::addLaunch(const Launch &launch, uint64_t workspace, std::vector<Read
   int64_t shared = *values[launch.shared];
   if (shared < 0 || shared > std::numeric_limits<int32_t>::max())
     return fail("kernel '" + launch.kernel + "' has " + Twine(shared) + " bytes of shared memory");
+  ready.lane = lane;
   ready.kernel = launch.kernel;
   ready.hasCluster = launch.hasCluster;
   ready.sharedBytes = shared;
@@ -143,18 +145,22 @@ Expected<std::vector<ReadyLaunch>> Call::getLaunches(uint64_t workspace) {
     auto begins = [&](const Repeat &repeat) { return repeat.launches[0] == i && repeat.launches[1] > i; };
     auto repeat = llvm::find_if(plan->repeats, begins);
     if (repeat == plan->repeats.end()) {
-      if (Error error = addLaunch(plan->launches[i++], workspace, launches))
+      if (Error error = addLaunch(plan->launches[i++], workspace, {}, launches))
         return error;
       continue;
     }
-    int64_t &index = indices[repeat - plan->repeats.begin()];
-    for (index = 0; index < *values[repeat->count]; ++index) {
+    int64_t &index = indices[repeat - plan->repeats.begin()], count = *values[repeat->count];
+    int64_t lanes = std::min<int64_t>(repeat->lanes, count);
+    for (index = 0; index < count; ++index) {
       for (unsigned number = repeat->values[0]; number < repeat->values[1]; ++number)
         evaluate(number);
       if (!problem.empty())
         return fail(problem);
+      ReadyLaunch::Lane lane;
+      if (lanes > 1)
+        lane = {int(repeat - plan->repeats.begin()), unsigned(index % lanes), unsigned(lanes)};
       for (unsigned k = repeat->launches[0]; k < repeat->launches[1]; ++k)
-        if (Error error = addLaunch(plan->launches[k], workspace, launches))
+        if (Error error = addLaunch(plan->launches[k], workspace, lane, launches))
           return error;
     }
     i = repeat->launches[1];

@@ -269,9 +269,18 @@ static bool readRange(const llvm::json::Object &object, StringLiteral key, std::
 
 bool PlanReader::readRepeat(const Value &json, Repeat &repeat, Path path) {
   const llvm::json::Object *object = getObject(json, path);
-  return object && readMember(*object, "count", repeat.count, plan.values.size(), path) &&
-         readRange(*object, "values", repeat.values, plan.values.size(), path) &&
-         readRange(*object, "launches", repeat.launches, plan.launches.size(), path);
+  if (!object || !readMember(*object, "count", repeat.count, plan.values.size(), path) ||
+      !readRange(*object, "values", repeat.values, plan.values.size(), path) ||
+      !readRange(*object, "launches", repeat.launches, plan.launches.size(), path))
+    return false;
+  if (!object->get("lanes"))
+    return true;
+  constexpr int64_t mostLanes = 16;
+  int64_t lanes;
+  if (!readInteger(*object->get("lanes"), lanes, 1, mostLanes, path.field("lanes")))
+    return false;
+  repeat.lanes = lanes;
+  return true;
 }
 
 //===----------------------------------------------------------------------===//

@@ -234,6 +234,11 @@ static int pointerGetAttribute(void *data, int attribute, uint64_t pointer) {
 // Streams and events
 //===----------------------------------------------------------------------===//
 
+static int streamCreate(void **stream, unsigned) {
+  *stream = nullptr; // all that is launched has ended when the call returns
+  return Success;
+}
+static int streamDestroy(void *) { return Success; }
 static int streamSynchronize(void *) { return Success; }
 static int streamWaitEvent(void *, void *, unsigned) { return Success; }
 static int exchangeCaptureMode(int *) { return Success; }
@@ -391,6 +396,8 @@ void *mlir::ssa::sim::findEntryPoint(std::string_view name) {
       {"cuMemcpyHtoD_v2", reinterpret_cast<void *>(memcpyHtoD)},
       {"cuMemcpyDtoH_v2", reinterpret_cast<void *>(memcpyDtoH)},
       {"cuPointerGetAttribute", reinterpret_cast<void *>(pointerGetAttribute)},
+      {"cuStreamCreate", reinterpret_cast<void *>(streamCreate)},
+      {"cuStreamDestroy_v2", reinterpret_cast<void *>(streamDestroy)},
       {"cuStreamSynchronize", reinterpret_cast<void *>(streamSynchronize)},
       {"cuStreamWaitEvent", reinterpret_cast<void *>(streamWaitEvent)},
       {"cuThreadExchangeStreamCaptureMode", reinterpret_cast<void *>(exchangeCaptureMode)},

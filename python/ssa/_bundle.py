@@ -35,6 +35,9 @@ ON_VALUES = frozenset(OPERANDS) - {"const", "dim", "stride", "scalar", "result_s
 MAX_I64 = 2**63 - 1
 
 
+MAX_LANES = 16  # of a repeat
+
+
 class Argument(NamedTuple):
     """A scalar has a dtype only; `strides` is None where the array must be contiguous."""
 
@@ -87,9 +90,12 @@ class TensorMap(NamedTuple):
 
 
 class Repeat(NamedTuple):
+    """Up to `lanes` runs that follow one another may be under way at a time."""
+
     count: int
     values: "tuple[int, int]"
     launches: "tuple[int, int]"
+    lanes: int
 
 
 class Launch(NamedTuple):
@@ -373,6 +379,7 @@ class _Reader:
             self.value_number(at.field("count")),
             bounds("values", self.num_values),
             bounds("launches", len(self.launches)),
+            at.field("lanes").integer(1, MAX_LANES) if at.has("lanes") else 1,
         )
 
     def launch(self, at: _At) -> Launch:

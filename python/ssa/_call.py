@@ -29,6 +29,14 @@ class Map(NamedTuple):
     strides: "tuple[int, ...]"
 
 
+class Lane(NamedTuple):
+    """Which of `count` lanes a run of a repeat is in: runs in different lanes need not wait for one another."""
+
+    repeat: int
+    number: int
+    count: int
+
+
 class ReadyLaunch(NamedTuple):
     """A launch with all numbers known but the addresses: `pointers` has (offset / 8, base, distance), `floats`
     (offset, format, argument); a base is the number of an argument, the number of arguments + that of a result, or
@@ -44,6 +52,7 @@ class ReadyLaunch(NamedTuple):
     pointers: "tuple[tuple[int, int, int], ...]"
     floats: "tuple[tuple[int, str, int], ...]"
     maps: "tuple[Map, ...]"
+    lane: "Lane | None"
     slots: list  # memory for the parameters, kept for later launches; taken and put back by whoever launches
 
 
@@ -281,15 +290,18 @@ class Call:
                 i += 1
                 continue
             r, repeat = starts[i]
-            for index in range(self.values[repeat.count]):
+            count = self.values[repeat.count]
+            lanes = min(repeat.lanes, count)
+            for index in range(count):
                 self.evaluation.repeat(r, index)
                 self.check_problem()
+                lane = Lane(r, index % lanes, lanes) if lanes > 1 else None
                 for k in range(*repeat.launches):
-                    self.add_launch(k, ready)
+                    self.add_launch(k, ready, lane)
             i = repeat.launches[1]
         return ready
 
-    def add_launch(self, number: int, ready: "list[ReadyLaunch]") -> None:
+    def add_launch(self, number: int, ready: "list[ReadyLaunch]", lane: "Lane | None" = None) -> None:
         launch, packing = self.plan.launches[number], self.prepares.packings[number]
         grid = self.numbers(launch.grid)
         if 0 in grid or (launch.condition is not None and not self.values[launch.condition]):
@@ -317,6 +329,7 @@ class Call:
                 pointers,
                 tuple(packing.floats),
                 maps,
+                lane,
                 [],
             )
         )

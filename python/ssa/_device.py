@@ -9,7 +9,7 @@ import threading
 from ctypes import byref, c_char, c_int, c_uint, c_uint32, c_uint64, c_void_p
 
 from . import _bundle
-from ._call import Map, ReadyLaunch, pack_float
+from ._call import Lane, Map, ReadyLaunch, pack_float
 from ._driver import UNSUPPORTED_PTX_VERSION, Driver, LaunchAttribute, LaunchConfig, get_driver
 from ._errors import BundleError, DriverError
 from ._layout import text
@@ -69,6 +69,8 @@ class Device:
         context = c_void_p()
         driver.check(driver.cuDevicePrimaryCtxRetain(byref(context), handle), f"make a context on {self}")
         self.context = context.value
+        self.lock = threading.Lock()
+        self.beside: "dict[int, list[int]]" = {}
 
     def __str__(self) -> str:
         return f"device {self.ordinal} ({self.name})"
@@ -85,6 +87,22 @@ class Device:
     def scope(self) -> "_Scope":
         """Makes the context current in this thread: `with device.scope():`"""
         return _Scope(self)
+
+
+    def streams_beside(self, stream: int, count: int) -> "list[int]":
+        """Streams for work beside that of a caller's stream, the same for all calls on it: one that captures a graph has those for
+        itself."""
+        relaxed, non_blocking = c_int(2), 1
+        with self.lock:
+            streams = self.beside.setdefault(stream, [])
+            while len(streams) < count:
+                made = c_void_p()
+                self.driver.cuThreadExchangeStreamCaptureMode(byref(relaxed))
+                result = self.driver.cuStreamCreate(byref(made), non_blocking)
+                self.driver.cuThreadExchangeStreamCaptureMode(byref(relaxed))
+                self.driver.check(result, f"make a stream on {self}")
+                streams.append(made.value)
+            return streams[:count]
 
 
 class _Scope:
@@ -155,15 +173,15 @@ def release(device: Device, pointer: int, stream: int) -> None:
             device.driver.cuMemFreeAsync(pointer, stream)
 
 
-def wait_for(device: Device, stream: int, producer: int) -> None:
+def wait_for(device: Device, stream: int, producer: int, whose: str = "the stream of an argument") -> None:
     """Has `stream` wait for what is queued on `producer`; the host waits for nothing."""
     driver, event = device.driver, c_void_p()
     disable_timing = 2
     with device.scope():
         driver.check(driver.cuEventCreate(byref(event), disable_timing), "make an event")
         try:
-            driver.check(driver.cuEventRecord(event, producer), "record an event on the stream of an argument")
-            driver.check(driver.cuStreamWaitEvent(stream, event, 0), "wait for the stream of an argument")
+            driver.check(driver.cuEventRecord(event, producer), f"record an event on {whose}")
+            driver.check(driver.cuStreamWaitEvent(stream, event, 0), f"wait for {whose}")
         finally:
             driver.cuEventDestroy(event)
 
@@ -328,9 +346,13 @@ class Program:
         """Queues launches; `bases` are the addresses of arguments, then results, then the workspace. The context is
         current."""
         filled = [self.fill(plan, launch, bases, scalars) for launch in launches]
-        for launch, function, slot in zip(launches, functions, filled):
-            self.launch_one(launch, function, slot.pointers, stream)
-            launch.slots.append(slot)  # the driver has copied it
+        lanes = _Lanes(self.device, stream)
+        try:
+            for launch, function, slot in zip(launches, functions, filled):
+                self.launch_one(launch, function, slot.pointers, lanes.enter(launch.lane))
+                launch.slots.append(slot)  # the driver has copied it
+        finally:
+            lanes.enter(None)
 
     def fill(self, plan: "_bundle.Plan", launch: ReadyLaunch, bases: "list[int]", scalars: "list") -> "_Slot":
         try:
@@ -375,6 +397,26 @@ class Program:
                 f"launch kernel '{launch.kernel}' (grid {text(launch.grid)}, block {text(launch.block)}, "
                 f"{launch.shared} bytes of shared memory)",
             )
+
+
+class _Lanes:
+    """The streams of a call: the caller's, and those beside it for runs of a repeat that may be under way at a time."""
+
+    def __init__(self, device: Device, stream: int) -> None:
+        self.device, self.stream, self.repeat = device, stream, -1
+        self.others: "list[int]" = []
+
+    def enter(self, lane: "Lane | None") -> int:
+        """The stream of a lane, or the caller's, in which all before has ended where that is not said of lanes."""
+        repeat = lane.repeat if lane else -1
+        if repeat != self.repeat:
+            for other in self.others:
+                wait_for(self.device, self.stream, other, "a lane")
+            self.others = self.device.streams_beside(self.stream, lane.count - 1) if lane else []
+            for other in self.others:
+                wait_for(self.device, other, self.stream, "the stream of a call")
+            self.repeat = repeat
+        return self.others[lane.number - 1] if lane and lane.number else self.stream
 
 
 class _Slot:

@@ -31,6 +31,7 @@ _SIGNATURES = {
     "cuFuncGetAttribute": (POINTER(c_int), c_int, c_void_p),
     "cuFuncSetAttribute": (c_void_p, c_int, c_int),
     "cuPointerGetAttribute": (c_void_p, c_int, c_uint64),
+    "cuStreamCreate": (POINTER(c_void_p), c_uint),
     "cuEventCreate": (POINTER(c_void_p), c_uint),
     "cuEventRecord": (c_void_p, c_void_p),
     "cuEventDestroy_v2": (c_void_p,),

@@ -304,6 +304,9 @@ def repeats():
             ("chunks.repeats.0.launches.1", 9, "reference to what does not exist", ".repeats[0].launches[1]"),
             ("chunks.repeats.0.values.0", 0, "values before 'inputs' must not repeat", ".repeats[0]"),
             ("chunks.repeats.0.count", first, "use of a value outside of its repeat", ".repeats[0].count"),
+            ("chunks.repeats.0.lanes", 0, "number out of range", ".repeats[0].lanes"),
+            ("chunks.repeats.0.lanes", 17, "number out of range", ".repeats[0].lanes"),
+            ("chunks.repeats.0.lanes", "2", "expected integer", ".repeats[0].lanes"),
             ("chunks.repeats.1", plan["repeats"][0], "ranges of repeats must not overlap", ".repeats[1]"),
             (
                 f"chunks.values.{last}",

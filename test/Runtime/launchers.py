@@ -116,6 +116,21 @@ def repeats():
 
 
 @test
+def lanes():
+    """Runs in turns on the caller's stream and one beside it, which begins behind what was before and ends before what follows."""
+    plan = PLANS["chunks"]()
+    plan.lists["repeats"][0]["lanes"] = 2
+    for rows, beside in ((10, True), (4, False)):  # one run needs no other stream
+        x = array(1 << 16, "i32", [rows, 5])
+        _, records = make_calls(text(plan), [call("chunks", x, stream=0x1234)])
+        made = [r for r in records[1] if r.startswith(("launch", "stream"))]
+        told = [f"{shape_of(m)[0]} {shape_of(m)[4]:#x}" if m.startswith("launch") else m for m in made]
+        runs = [f"{kernel} {stream}" for stream in ("0x1234", "0x1000", "0x1234") for kernel in ("copy", "check")]
+        fork, join = ["stream 0x1000 waits for stream 0x1234"], ["stream 0x1234 waits for stream 0x1000"]
+        equal(told, ["begin 0x1234", *(fork + runs + join if beside else runs[:2]), "end 0x1234"])
+
+
+@test
 def tensor_maps_and_clusters():
     x = array(1 << 16, "bf16", [3, 2, 50, 64], [6400, 64, 128, 1])
     answers, records = make_calls(text(PLANS["maps"]()), [call("maps", x)])

@@ -244,7 +244,7 @@ module attributes {ssa.target = #ssa.target<sm_90a>} {
 
 module attributes {ssa.target = #ssa.target<sm_90a>} {
   func.func @parts_of_steps(%q: !q, %k: !kv, %v: !kv, %s: !ssa.selection<1x2x?x4, key_block = 32, sorted>) -> !q {
-    // expected-error @below {{'order = key_outer' needs blocks of one step, but 'tile_keys' is 64 and blocks have 32 keys}}
+    // expected-error @below {{'order = key_outer' needs blocks of whole steps, but 'tile_keys' is 64 and blocks have 32 keys}}
     %o, %l = ssa.sparse_attend %q, %k, %v at %s {ssa.schedule = #ssa.schedule<order = key_outer, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>}
         : !q, !kv, !kv, !ssa.selection<1x2x?x4, key_block = 32, sorted> -> !q, !l
     return %o : !q

@@ -21,6 +21,9 @@ bool takesTensorCores(SparseAttendOp op);
 /// Numbers ops, for those who want to know which one a launch is of: the conversion hands it on from op to launch.
 inline constexpr llvm::StringLiteral originAttrName = "ssa.origin";
 
+/// On a loop of a host function: how many runs that follow one another may be under way at a time, as each has memory of its own.
+inline constexpr llvm::StringLiteral lanesAttrName = "ssa.lanes";
+
 } // namespace mlir::ssa
 
 #endif // SSA_CONVERSION_PASSES_H

@@ -142,6 +142,8 @@ struct Repeat {
   ValueNumber count = 0;
   /// Half-open ranges of values and launches.
   std::array<unsigned, 2> values, launches;
+  /// Up to this many runs that follow one another may be under way at a time.
+  unsigned lanes = 1;
 };
 
 struct Plan {

@@ -64,6 +64,13 @@ struct ReadyLaunch {
     ArrayView array;
   };
   llvm::SmallVector<Map, 0> maps;
+
+  /// Which of `count` lanes the run of a repeat is in: runs in different lanes need not wait for one another.
+  struct Lane {
+    int repeat = -1;
+    unsigned number = 0, count = 1;
+  };
+  Lane lane;
 };
 
 /// A call. Use: create; allocate what `results` says, as contiguous arrays unless the caller has others, and give it to
@@ -108,7 +115,8 @@ private:
   llvm::Error checkOverlap(unsigned number) const;
   uint64_t getAddress(unsigned buffer, uint64_t workspace) const;
   ArrayView getArray(unsigned buffer, uint64_t workspace) const;
-  llvm::Error addLaunch(const Launch &launch, uint64_t workspace, std::vector<ReadyLaunch> &launches) const;
+  llvm::Error addLaunch(const Launch &launch, uint64_t workspace, const ReadyLaunch::Lane &lane,
+                        std::vector<ReadyLaunch> &launches) const;
   llvm::Error addParameters(const Launch &launch, uint64_t workspace, ReadyLaunch &ready) const;
 
   const Plan *plan;

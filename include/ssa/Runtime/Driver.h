@@ -57,7 +57,10 @@ struct DriverFunctions {
   int (*memcpyHtoD)(DevicePointer to, const void *from, size_t bytes);
   int (*memcpyDtoH)(void *to, DevicePointer from, size_t bytes);
   int (*pointerGetAttribute)(void *data, int attribute, DevicePointer pointer);
+  int (*streamCreate)(Stream *stream, unsigned flags);
+  int (*streamDestroy)(Stream stream);
   int (*streamSynchronize)(Stream stream);
+  int (*streamWaitEvent)(Stream stream, Event event, unsigned flags);
   int (*threadExchangeStreamCaptureMode)(int *mode);
   int (*eventCreate)(Event *event, unsigned flags);
   int (*eventDestroy)(Event event);

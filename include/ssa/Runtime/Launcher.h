@@ -8,6 +8,7 @@
 #include "ssa/Runtime/Call.h"
 #include "ssa/Runtime/Driver.h"
 #include "llvm/ADT/StringMap.h"
+#include <map>
 #include <mutex>
 
 namespace mlir::ssa::runtime {
@@ -45,6 +46,13 @@ public:
   int getDefaultSharedBytes() const { return defaultSharedBytes; }
   int getMaxSharedBytes() const { return maxSharedBytes; }
 
+  /// Streams for work beside that of a caller's stream, the same for all calls on it: one that captures a graph has those for itself. The
+  /// context is current.
+  llvm::Expected<std::vector<Stream>> getStreamsBeside(Stream stream, unsigned count) const;
+
+  /// Has `stream` wait for what is queued on `producer`; the host waits for nothing. The context is current.
+  llvm::Error waitFor(Stream stream, Stream producer, const llvm::Twine &whose) const;
+
   /// An error unless the array, if it has elements, starts in memory of this device. `what` is "argument 'q'".
   llvm::Error checkMemory(const llvm::Twine &what, const ArrayView &array) const;
 
@@ -57,6 +65,8 @@ private:
   Context context = nullptr;
   std::string name;
   int ordinal, handle = 0, major = 0, minor = 0, defaultSharedBytes = 0, maxSharedBytes = 0;
+  mutable std::mutex mutex; // of what follows
+  mutable std::map<Stream, std::vector<Stream>> beside;
 };
 
 /// Makes the context of a device current in this thread, as long as it lives.

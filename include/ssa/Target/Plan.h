@@ -128,6 +128,7 @@ struct PlanLaunch {
 
 struct PlanRepeat {
   ValueNumber count = 0;
+  int64_t lanes = 1; // this many runs that follow one another may run at the same time
   std::array<unsigned, 2> values = {0, 0}, launches = {0, 0};
 };
 

@@ -5,6 +5,7 @@
 #include "PlanBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "ssa/Conversion/Passes.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -271,6 +272,8 @@ LogicalResult PlanBuilder::visitFor(scf::ForOp op) {
   PlanRepeat entry;
   entry.count = values.binary("ceildiv", values.binary("sub", *end, *first), *step);
   entry.launches[0] = plan.launches.size();
+  if (auto lanes = op->getAttrOfType<IntegerAttr>(lanesAttrName))
+    entry.lanes = lanes.getInt();
   plan.repeats.push_back(entry);
   ValueNumber index = values.leaf("index", *repeat, PlanValue::firstRepeat + *repeat);
   integers[op.getInductionVar()] = values.binary("add", values.binary("mul", index, *step), *first);

@@ -138,6 +138,8 @@ static void write(OStream &json, const PlanRepeat &repeat) {
     json.attribute("count", repeat.count);
     attributeArray(json, "values", repeat.values);
     attributeArray(json, "launches", repeat.launches);
+    if (repeat.lanes > 1)
+      json.attribute("lanes", repeat.lanes);
   });
 }
 

@@ -120,8 +120,8 @@ LogicalResult ScheduleAttr::verifyFor(SparseAttendOp op, TargetAttr target, func
     if (getOrder() == LoopOrder::union_lists && lists * width > maxSortedNumbers)
       return refuse(order + " sorts up to " + Twine(maxSortedNumbers) + " numbers, but " + Twine(lists) + " lists of a tile have " +
                     Twine(lists * width) + "; lower 'tile_rows'");
-    if (getOrder() == LoopOrder::key_outer && keyBlock != getTileKeys())
-      return refuse(order + " needs blocks of one step, but 'tile_keys' is " + Twine(getTileKeys()) + " and blocks have " + Twine(keyBlock) +
+    if (getOrder() == LoopOrder::key_outer && keyBlock % getTileKeys() != 0)
+      return refuse(order + " needs blocks of whole steps, but 'tile_keys' is " + Twine(getTileKeys()) + " and blocks have " + Twine(keyBlock) +
                     (keyBlock == 1 ? " key" : " keys"));
   }
   if (getPartials() == Partials::bf16 && !op.getOutput().getType().getElementType().isBF16())

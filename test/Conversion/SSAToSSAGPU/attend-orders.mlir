@@ -102,3 +102,26 @@ func.func @split(%q: !q, %k: !kv, %v: !kv) -> !q {
       : !q, !kv, !kv -> !q, !l
   return %o : !q
 }
+
+// -----
+
+!q = tensor<?x16x?x64xbf16>
+!kv = tensor<?x1x?x64xbf16>
+!l = tensor<?x16x?xf32>
+!sel = !ssa.selection<?x1x?x6, key_block = 128, sorted>
+
+// Blocks of two steps: every step loads the queries anew.
+// CHECK: gpu.func @ssa_sparse_attend
+// CHECK: ssa_gpu.await
+// CHECK: scf.for
+// CHECK: ssa_gpu.load_operand
+// CHECK: ssa_gpu.mma wgmma async
+// CHECK: ssa_gpu.wait_mma
+// CHECK: ssa_gpu.store_rows
+// CHECK-LABEL: func.func @two_steps
+func.func @two_steps(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s
+      {mask = #ssa.mask<causal>, ssa.schedule = #ssa.schedule<order = key_outer, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 2>}
+      : !q, !kv, !kv, !sel -> !q, !l
+  return %o : !q
+}

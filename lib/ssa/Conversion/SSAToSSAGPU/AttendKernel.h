@@ -68,7 +68,7 @@ public:
   /// What a kernel sees: the order of its arguments; behind them, the list if there is one and, of a union, its members, tensor maps of queries,
   /// keys and values, captured values. In the order `key_outer` there are transposed lists instead, and which lists these are.
   enum Argument { queryArg, keyArg, valueArg, outputArg, lseArg, tokensArg, firstFreeArg };
-  enum KeyOuterArgument { itemsArg = firstFreeArg, entriesArg, numItemsArg, batchArg, firstListArg, numListsArg, firstFreeKeyOuterArg };
+  enum KeyOuterArgument { itemsArg = firstFreeArg, entriesArg, numItemsArg, batchArg, firstCellArg, firstListArg, numListsArg, firstFreeKeyOuterArg };
 
   AttendKernel(KernelBuilder &k, SparseAttendOp op, const AttendPlan &plan);
 

@@ -81,7 +81,7 @@ AttendKernel::Item AttendKernel::decodeKeyOuterItem(Value number, ValueRange par
   Value blocks = k.div(k.add(keyRows, k.i32(plan.selection->getKeyBlock() - 1)), k.i32(plan.selection->getKeyBlock()));
   Value block = part[TransposedLists::blockPart];
   item.batch = k.getArgument(batchArg);
-  item.cell = k.add(k.mul(k.toIndex(k.div(block, blocks)), cellsOfHead), cellInHead);
+  item.cell = k.add(k.getArgument(firstCellArg), k.add(k.mul(k.toIndex(k.div(block, blocks)), cellsOfHead), cellInHead));
   item.list = k.index(0);
   item.block = k.rem(block, blocks);
   item.firstEntry = part[TransposedLists::firstEntryPart];
@@ -96,7 +96,7 @@ AttendKernel::Row AttendKernel::getKeyOuterRow(const Item &item, Value row) {
   Value exists = k.ge(entry, k.i32(0)), known = k.max(entry, k.i32(0)), list = k.toIndex(k.div(known, width)), group = k.i32(plan.group);
   Value m = k.add(k.mul(k.add(k.getArgument(firstListArg), list), k.index(plan.queryBlock)), k.toIndex(k.div(inList, group)));
   Value head = k.add(k.mul(k.toI32(item.cell), group), k.rem(inList, group));
-  Value place = k.add(k.mul(item.cell, k.getArgument(numListsArg)), list);
+  Value place = k.add(k.mul(k.sub(item.cell, k.getArgument(firstCellArg)), k.getArgument(numListsArg)), list);
   place = k.add(k.mul(place, k.index(plan.selection->getWidth())), k.toIndex(k.rem(known, width)));
   Value partial = k.add(k.mul(place, k.index(plan.rowsPerList)), k.toIndex(inList));
   return {m, head, k.both(exists, k.lt(m, k.dim(queryView.buffer, 2))), partial};
@@ -152,10 +152,12 @@ void AttendKernel::consumeKeyOuter(Value total) {
     Item item = readKeyOuterItem(slot);
     KeySlots slots = getSlots(item);
     ScoreTiles scores = getScores(item, slots);
-    Value queryTile = t.slot(queryRing, slot), lhs = plan.keepsQueries ? t.loadOperand(queryTile) : queryTile;
+    Value queryTile = t.slot(queryRing, slot);
     State initial = getInitialState();
     SmallVector<Value> state = k.loop(k.i32(0), getSteps(slots), k.i32(1), {initial.max, initial.sum, initial.output, tickets[1]},
                                       [&](Value, ValueRange carried) -> SmallVector<Value> {
+      // Not before the loop: ptxas 13.0 gave the registers of an operand that all steps read to their weights as well.
+      Value lhs = plan.keepsQueries ? t.loadOperand(queryTile) : queryTile;
       Value ticket = carried[3], stage = slotOf(ticket, plan.stages), products = t.waitMma(beginScores(lhs, ticket), 0);
       SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, stage, carried[0], carried[1], [&] {
         if (!plan.valuesAreKeys)

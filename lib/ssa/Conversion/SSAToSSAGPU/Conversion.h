@@ -40,6 +40,9 @@ public:
   /// A buffer that lives during the call. In a loop over chunks it is allocated before the loop; so its sizes must be there.
   Value allocateWorkspace(Location loc, ArrayRef<OpFoldResult> sizes, Type elementType);
 
+  /// Entries `first .. first + count - 1` of dimension `dim` of a buffer, and all of the others.
+  Value getPart(Value buffer, unsigned dim, Value first, Value count);
+
   /// What a scalar of the source function is in the host function.
   Value getScalar(Value v) const;
   /// Sizes, offsets or strides of the source function in the host function.
@@ -69,6 +72,19 @@ private:
   FunctionOpInterface function;
   IRMapping &scalars;
   DenseMap<Value, Value> buffers;
+};
+
+/// Memory that several runs of a loop, which are under way at a time, have for themselves.
+struct LaneBuffer {
+  LaneBuffer() = default;
+  /// Of `size` times what `others` say for each of `lanes`.
+  LaneBuffer(HostFunction &host, Location loc, Value lanes, Value size, ArrayRef<OpFoldResult> others, Type elementType);
+  void select(HostFunction &host, Value lane) { here = host.getPart(all, 0, Emitter(host.builder, lane.getLoc()).mul(lane, size), size); }
+
+  Value here; // of the run, once it is selected
+
+private:
+  Value all, size;
 };
 
 /// The rows that the kernels of a chain work on: all of them, or a chunk, of some sequences from some row on.

@@ -11,7 +11,7 @@
 
 namespace mlir::ssa {
 
-/// Attention in the order `key_outer`: in a loop of the host function over some lists of a sequence at a time, so that partial outputs take
+/// Attention in the order `key_outer`: in a loop of the host function over some lists of some heads of a sequence at a time, so that partial outputs take
 /// bounded memory, lists are transposed, a kernel makes a partial output for every list and block of it, and another joins these.
 class KeyOuter {
 public:
@@ -23,15 +23,18 @@ public:
                       llvm::function_ref<LogicalResult(const PartialOutputs &partials, ValueRange transposed, Value items)> attend);
 
 private:
-  void join(const ListRange &range, Value output, Value lse);
+  void join(const ListRange &range, const PartialOutputs &partials, Value output, Value lse);
 
   HostFunction &host;
   SparseAttendOp op;
   const AttendPlan &plan;
   SelectionType type;
-  Value lists, capacity, ranges; // of a sequence, lists of a range at most, ranges of a sequence
+  Value lists;                // of a head of a sequence
+  Value capacity, heads;      // lists of a head, and heads, that a run has at most
+  Value ranges, headRanges;   // runs for the lists of a head, and for the heads
+  Value count, lanes;         // all runs; those under way at a time
   std::optional<TransposedLists> transposed;
-  PartialOutputs partials;
+  LaneBuffer outputs, lses;
 };
 
 } // namespace mlir::ssa

@@ -35,7 +35,7 @@ private:
   Value isNone(Value x) { return arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, x, none()); }
   Value none() { return k.f32(-std::numeric_limits<double>::infinity()); }
   SmallVector<Value> forEachStretch(ValueRange inits, llvm::function_ref<SmallVector<Value>(Value begin, int64_t count, ValueRange)> body);
-  SmallVector<Value> join(Value begin, int64_t count, Value max, Value last, ValueRange carried);
+  SmallVector<Value> join(Value begin, int64_t count, Value max, ValueRange carried);
 
   RowKernel &k;
   const PartsOfRow &where;
@@ -54,16 +54,16 @@ SmallVector<Value> PartsJoiner::forEachStretch(ValueRange inits, llvm::function_
   return whole < parts ? body(k.index(whole), parts - whole, carried) : carried;
 }
 
-/// Adds the weights and weighted outputs of `count` parts. What `last` holds stands in for parts that hold nothing: it is there to be read.
-SmallVector<Value> PartsJoiner::join(Value begin, int64_t count, Value max, Value last, ValueRange carried) {
+/// Adds the weights and weighted outputs of `count` parts. What a part without keys has in memory is read with the others, so that no load waits for
+/// another, and counts as zeros.
+SmallVector<Value> PartsJoiner::join(Value begin, int64_t count, Value max, ValueRange carried) {
   SmallVector<Value> weights, outputs;
+  Value zero = k.splat(k.f32(0));
   for (int64_t i = 0; i < count; ++i) {
-    Value part = k.add(begin, k.index(i)), lse = loadLse(part), empty = isNone(lse);
-    Value exponent = k.fmul(k.fsub(lse, max), k.f32(log2e));
-    Value weight = math::Exp2Op::create(k.builder, k.loc, exponent, arith::FastMathFlags::afn);
-    weights.push_back(k.select(empty, k.f32(0), weight));
-    Value row = getRow(k.select(empty, last, part));
-    outputs.push_back(k.extend(k.loadVector(k.getArgument(outputsArg), {row, at.d}, width)));
+    Value part = k.add(begin, k.index(i)), lse = loadLse(part);
+    weights.push_back(math::Exp2Op::create(k.builder, k.loc, k.fmul(k.fsub(lse, max), k.f32(log2e)), arith::FastMathFlags::afn));
+    Value output = k.extend(k.loadVector(k.getArgument(outputsArg), {getRow(part), at.d}, width));
+    outputs.push_back(k.select(isNone(lse), zero, output));
   }
   Value sum = carried[0], output = carried[1];
   for (int64_t i = 0; i < count; ++i) {
@@ -74,28 +74,17 @@ SmallVector<Value> PartsJoiner::join(Value begin, int64_t count, Value max, Valu
 }
 
 void PartsJoiner::build() {
-  // The greatest lse, and the last part that has one.
-  SmallVector<Value> found = forEachStretch({none(), k.index(0)}, [&](Value begin, int64_t count, ValueRange carried) -> SmallVector<Value> {
-    Value max = carried[0], last = carried[1];
-    for (int64_t i = 0; i < count; ++i) {
-      Value part = k.add(begin, k.index(i)), lse = loadLse(part);
-      max = arith::MaximumFOp::create(k.builder, k.loc, max, lse);
-      last = k.select(isNone(lse), last, part);
-    }
-    return {max, last};
-  });
-  Value zero = k.splat(k.f32(0));
-  auto store = [&](Value output, Value lse) {
-    k.store(output, k.getArgument(outputArg), at);
-    k.ifThen(k.eq(at.d, k.index(0)), [&] { k.storeEntry(lse, k.getArgument(lseArg), at); });
-  };
-  k.ifThenElse(isNone(found[0]), [&] { store(zero, none()); }, [&] {
-    SmallVector<Value> sums = forEachStretch({k.f32(0), zero}, [&](Value begin, int64_t count, ValueRange carried) {
-      return join(begin, count, found[0], found[1], carried);
-    });
-    Value log = math::LogOp::create(k.builder, k.loc, sums[0]);
-    store(k.fmul(sums[1], k.splat(k.fdiv(k.f32(1), sums[0]))), k.fadd(found[0], log));
-  });
+  Value greatest = forEachStretch({none()}, [&](Value begin, int64_t count, ValueRange carried) -> SmallVector<Value> {
+    Value max = carried[0];
+    for (int64_t i = 0; i < count; ++i)
+      max = arith::MaximumFOp::create(k.builder, k.loc, max, loadLse(k.add(begin, k.index(i))));
+    return {max};
+  })[0];
+  Value isEmpty = isNone(greatest), max = k.select(isEmpty, k.f32(0), greatest), zero = k.splat(k.f32(0));
+  SmallVector<Value> sums = forEachStretch({k.f32(0), zero}, [&](Value begin, int64_t count, ValueRange carried) { return join(begin, count, max, carried); });
+  Value log = math::LogOp::create(k.builder, k.loc, sums[0]), factor = k.splat(k.fdiv(k.f32(1), k.select(isEmpty, k.f32(1), sums[0])));
+  k.store(k.fmul(sums[1], factor), k.getArgument(outputArg), at);
+  k.ifThen(k.eq(at.d, k.index(0)), [&] { k.storeEntry(k.select(isEmpty, none(), k.fadd(max, log)), k.getArgument(lseArg), at); });
 }
 
 void ssa::joinPartials(HostFunction &host, Operation *op, const PartialOutputs &partials, int64_t parts, Value output, Value lse, ValueRange arguments,

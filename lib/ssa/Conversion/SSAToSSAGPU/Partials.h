@@ -22,7 +22,7 @@ struct PartsOfRow {
   Value first, stride; // index
 };
 
-/// Makes a kernel that joins `parts` parts of every row of `output`, in their order; parts whose lse is `-inf` are not read. `arguments` are
+/// Makes a kernel that joins `parts` parts of every row of `output`, in their order. `arguments` are
 /// for `where`, from number 4 on.
 void joinPartials(HostFunction &host, Operation *op, const PartialOutputs &partials, int64_t parts, Value output, Value lse, ValueRange arguments,
                   llvm::function_ref<PartsOfRow(KernelBuilder &k, const Place &at)> where);

@@ -15,16 +15,16 @@ RowKernel::RowKernel(HostFunction &host, Operation *op, StringRef name, ValueRan
 
 void RowKernel::forEachPlace(llvm::function_ref<void(const Place &)> body) {
   auto type = cast<MemRefType>(output.getType());
-  int64_t heads = type.getDimSize(1), perRow = type.getDimSize(3) / width;
+  int64_t perRow = type.getDimSize(3) / width;
   // An item is a stretch of the (row, vector) pairs of one head.
   Emitter e(host.builder, loc);
   Value tilesPerHead = e.ceilDiv(e.mul(e.dim(output, 2), e.index(perRow)), e.index(threads));
-  forEachItem(e.mul(e.mul(e.dim(output, 0), e.index(heads)), tilesPerHead), [&](Value item) {
+  forEachItem(e.mul(e.mul(e.dim(output, 0), e.dim(output, 1)), tilesPerHead), [&](Value item) {
     Value perHead = mul(dim(getArgument(outputArgument), 2), index(perRow));
-    Value tiles = ceilDiv(perHead, index(threads));
+    Value tiles = ceilDiv(perHead, index(threads)), heads = dim(getArgument(outputArgument), 1);
     Value head = div(item, tiles), place = add(mul(rem(item, tiles), index(threads)), threadId());
     ifThen(lt(place, perHead), [&] {
-      body({div(head, index(heads)), rem(head, index(heads)), div(place, index(perRow)),
+      body({div(head, heads), rem(head, heads), div(place, index(perRow)),
             mul(rem(place, index(perRow)), index(width))});
     });
   });

@@ -70,6 +70,24 @@ Value HostFunction::allocateWorkspace(Location loc, ArrayRef<OpFoldResult> sizes
   return castToBuffer(memref::AllocOp::create(builder, loc, sizes, elementType));
 }
 
+Value HostFunction::getPart(Value buffer, unsigned dim, Value first, Value count) {
+  Emitter e(builder, buffer.getLoc());
+  auto type = cast<MemRefType>(buffer.getType());
+  SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0)), strides(type.getRank(), builder.getIndexAttr(1)), sizes;
+  for (int64_t i = 0; i < type.getRank(); ++i)
+    sizes.push_back(type.isDynamicDim(i) ? OpFoldResult(e.dim(buffer, i)) : OpFoldResult(builder.getIndexAttr(type.getDimSize(i))));
+  offsets[dim] = first;
+  sizes[dim] = count;
+  return castToBuffer(memref::SubViewOp::create(builder, buffer.getLoc(), buffer, offsets, sizes, strides));
+}
+
+LaneBuffer::LaneBuffer(HostFunction &host, Location loc, Value lanes, Value size, ArrayRef<OpFoldResult> others, Type elementType) : size(size) {
+  Emitter e(host.builder, loc);
+  SmallVector<OpFoldResult> sizes = {e.mul(size, lanes)};
+  llvm::append_range(sizes, others);
+  all = host.allocateWorkspace(loc, sizes, elementType);
+}
+
 FailureOr<Value> HostFunction::allocateResult(Operation *op, unsigned number) {
   ReifiedRankedShapedTypeDims shapes;
   if (failed(cast<ReifyRankedShapedTypeOpInterface>(op).reifyResultShapes(builder, shapes)))

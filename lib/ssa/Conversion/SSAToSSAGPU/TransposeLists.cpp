@@ -19,27 +19,28 @@ static constexpr int64_t bits = 32;
 /// A word of bits, and how many bits are set in those before.
 enum MarkPart { wordPart, beforePart, numMarkParts };
 
-TransposedLists::TransposedLists(HostFunction &host, SparseAttendOp op, Value capacity, int64_t rows, int64_t tileRows)
+TransposedLists::TransposedLists(HostFunction &host, SparseAttendOp op, Value heads, Value capacity, Value lanes, int64_t rows, int64_t tileRows)
     : host(host), op(op), type(cast<SelectionType>(op.getSelections().front().getType())), rows(rows), tileRows(tileRows),
       lists(host.getBuffer(op.getSelections().front())) {
   Emitter e(host.builder, op.getLoc());
-  Type i32 = e.builder.getI32Type();
-  auto allocate = [&](ArrayRef<OpFoldResult> sizes) { return host.allocateWorkspace(op.getLoc(), sizes, i32); };
+  auto allocate = [&](Value size, ArrayRef<OpFoldResult> others = {}) { return LaneBuffer(host, op.getLoc(), lanes, size, others, e.builder.getI32Type()); };
   blocks = e.ceilDiv(e.dim(host.getBuffer(op.getKey()), 2), e.index(type.getKeyBlock()));
-  Value all = e.mul(blocks, e.index(type.getHeads())), places = e.mul(capacity, e.index(type.getHeads() * type.getWidth()));
-  marks = allocate({all, e.ceilDiv(capacity, e.index(bits)), e.builder.getIndexAttr(numMarkParts)});
-  counts = allocate({all});
-  firstEntries = allocate({all});
-  firstItems = allocate({all});
-  entries = allocate({places});
+  Value all = e.mul(blocks, heads), places = e.mul(e.mul(capacity, heads), e.index(type.getWidth()));
+  marks = allocate(all, {e.ceilDiv(capacity, e.index(bits)), e.builder.getIndexAttr(numMarkParts)});
+  counts = allocate(all);
+  firstEntries = allocate(all);
+  firstItems = allocate(all);
+  entries = allocate(places);
   mostItems = e.add(all, e.ceilDiv(e.mul(places, e.index(rows)), e.index(tileRows)));
-  items = allocate({mostItems, e.builder.getIndexAttr(numItemParts)});
-  numItems = allocate({e.builder.getIndexAttr(1)});
+  items = allocate(mostItems, {e.builder.getIndexAttr(numItemParts)});
+  numItems = allocate(e.index(1));
 }
 
 void TransposedLists::build(const ListRange &range) {
+  for (LaneBuffer *buffer : {&items, &entries, &numItems, &marks, &counts, &firstEntries, &firstItems})
+    buffer->select(host, range.lane);
   buildMarks(range);
-  buildPlaces();
+  buildPlaces(range);
   buildEntries(range);
 }
 
@@ -53,27 +54,28 @@ static Value getListRow(Emitter &e, Value lists, Value first, Value i) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A block of threads has some neighbouring key blocks of a head, and looks at all lists of the range.
+/// A block of threads has some neighbouring key blocks of a head, and looks at all lists of the range, a stretch at a time.
 class MarkKernel : public BlockKernel {
 public:
-  enum Argument { listsArg, marksArg, countsArg, queriesArg, tokensArg, blocksArg, batchArg, firstArg, countArg };
+  enum Argument { listsArg, marksArg, countsArg, queriesArg, tokensArg, blocksArg, batchArg, headArg, firstArg, countArg };
   MarkKernel(HostFunction &host, SparseAttendOp op, SelectionType type, ValueRange arguments)
       : BlockKernel(host.builder, op, "ssa_mark_lists", threads, arguments), op(op), type(type),
-        bitsOfBlocks(addShared(builder.getI32Type(), blocksOfItem * wordsOfBlock)) {}
+        bitsOfBlocks(addShared(builder.getI32Type(), blocksOfItem * wordsOfBlock)), countsBefore(addShared(builder.getI32Type(), blocksOfItem)) {}
 
   void buildItem(Value item);
 
-  static constexpr int64_t threads = 1024, blocksOfItem = 64, wordsOfBlock = TransposedLists::maxLists / bits;
+  static constexpr int64_t threads = 1024, blocksOfItem = 64, listsOfStretch = 4096, wordsOfBlock = listsOfStretch / bits;
 
 private:
   Value isInSight(Value number, Value list);
-  void setBits(Value head, Value firstBlock);
-  void setBit(Value list, Value number, Value firstBlock, Value exists);
-  void countBits(Value head, Value firstBlock);
+  void setBits(Value head, Value firstBlock, Value begin, Value end);
+  void setBit(Value inStretch, Value list, Value number, Value firstBlock, Value exists);
+  void countBits(Value head, Value firstBlock, Value begin, Value end);
 
   SparseAttendOp op;
   SelectionType type;
   Value bitsOfBlocks;
+  Value countsBefore; // of each block, in the stretches before
 };
 } // namespace
 
@@ -91,41 +93,42 @@ Value MarkKernel::isInSight(Value number, Value list) {
 }
 
 /// Some neighbouring threads have the numbers of a list; several loads of a thread are under way at a time.
-void MarkKernel::setBits(Value head, Value firstBlock) {
+void MarkKernel::setBits(Value head, Value firstBlock, Value begin, Value end) {
   constexpr int64_t unroll = 4;
   int64_t width = type.getWidth(), threadsOfList = std::min<int64_t>(llvm::PowerOf2Ceil(width), threads), listsAtATime = threads / threadsOfList;
-  Value buffer = getArgument(listsArg), first = getArgument(firstArg), place = rem(thread(), i32(threadsOfList)), count = toI32(getArgument(countArg));
-  loop(div(thread(), i32(threadsOfList)), count, i32(unroll * listsAtATime), [&](Value firstList) {
-    for (int64_t begin = 0; begin < width; begin += threadsOfList) {
-      Value inList = add(place, i32(begin)), isPlace = lt(inList, i32(width)), column = toIndex(min(inList, i32(width - 1)));
+  Value buffer = getArgument(listsArg), first = getArgument(firstArg), place = rem(thread(), i32(threadsOfList));
+  loop(add(begin, div(thread(), i32(threadsOfList))), end, i32(unroll * listsAtATime), [&](Value firstList) {
+    for (int64_t firstPlace = 0; firstPlace < width; firstPlace += threadsOfList) {
+      Value inList = add(place, i32(firstPlace)), isPlace = lt(inList, i32(width)), column = toIndex(min(inList, i32(width - 1)));
       SmallVector<Value> lists, numbers;
       for (int64_t u = 0; u < unroll; ++u) {
         lists.push_back(add(firstList, i32(u * listsAtATime)));
-        Value row = getListRow(*this, buffer, first, toIndex(min(lists.back(), sub(count, i32(1)))));
-        numbers.push_back(load(buffer, {getArgument(batchArg), head, row, column}));
+        Value row = getListRow(*this, buffer, first, toIndex(min(lists.back(), sub(end, i32(1)))));
+        numbers.push_back(load(buffer, {getArgument(batchArg), add(getArgument(headArg), head), row, column}));
       }
       for (int64_t u = 0; u < unroll; ++u)
-        setBit(lists[u], numbers[u], firstBlock, both(isPlace, lt(lists[u], count)));
+        setBit(sub(lists[u], begin), lists[u], numbers[u], firstBlock, both(isPlace, lt(lists[u], end)));
     }
   });
 }
 
-void MarkKernel::setBit(Value list, Value number, Value firstBlock, Value exists) {
+void MarkKernel::setBit(Value inStretch, Value list, Value number, Value firstBlock, Value exists) {
   Value place = sub(number, firstBlock);
   ifThen(both(exists, ult(place, i32(blocksOfItem))), [&] {
     ifThen(both(lt(number, toI32(getArgument(blocksArg))), isInSight(number, list)), [&] {
-      Value word = add(mul(place, i32(wordsOfBlock)), div(list, i32(bits)));
-      atomicOr(shiftLeft(i32(1), rem(list, i32(bits))), bitsOfBlocks, toIndex(word));
+      Value word = add(mul(place, i32(wordsOfBlock)), div(inStretch, i32(bits)));
+      atomicOr(shiftLeft(i32(1), rem(inStretch, i32(bits))), bitsOfBlocks, toIndex(word));
     });
   });
 }
 
 /// Every warp has some of the blocks.
-void MarkKernel::countBits(Value head, Value firstBlock) {
-  Value words = ceilDiv(getArgument(countArg), index(bits)), blocks = getArgument(blocksArg);
+void MarkKernel::countBits(Value head, Value firstBlock, Value begin, Value end) {
+  Value words = ceilDiv(sub(end, begin), index(bits)), firstWord = div(begin, index(bits)), blocks = getArgument(blocksArg);
   loop(toIndex(warp()), min(index(blocksOfItem), sub(blocks, firstBlock)), index(getNumWarps()), [&](Value place) {
     Value row = add(mul(head, blocks), add(firstBlock, place));
-    Value count = loop(index(0), words, index(warpSize), i32(0), [&](Value first, ValueRange carried) -> SmallVector<Value> {
+    Value before = load(countsBefore, place);
+    Value count = loop(index(0), words, index(warpSize), before, [&](Value first, ValueRange carried) -> SmallVector<Value> {
       Value word = add(first, toIndex(lane())), exists = lt(word, words);
       Value found = load(bitsOfBlocks, add(mul(place, index(wordsOfBlock)), min(word, index(wordsOfBlock - 1))));
       found = select(exists, found, i32(0));
@@ -133,30 +136,40 @@ void MarkKernel::countBits(Value head, Value firstBlock) {
       ifThen(exists, [&] {
         Value parts[] = {found, add(carried[0], sums.before)};
         auto vector = VectorType::get({numMarkParts}, builder.getI32Type());
-        storeVector(vector::FromElementsOp::create(builder, loc, vector, parts), getArgument(marksArg), {row, word, index(0)});
+        storeVector(vector::FromElementsOp::create(builder, loc, vector, parts), getArgument(marksArg), {row, add(firstWord, word), index(0)});
       });
       return {add(carried[0], sums.total)};
     })[0];
-    ifThen(eq(lane(), i32(0)), [&] { store(count, getArgument(countsArg), row); });
+    warpBarrier(); // all lanes have read it
+    ifThen(eq(lane(), i32(0)), [&] {
+      store(count, countsBefore, place);
+      store(count, getArgument(countsArg), row);
+    });
   });
 }
 
 void MarkKernel::buildItem(Value item) {
   Value groups = ceilDiv(getArgument(blocksArg), index(blocksOfItem)), head = div(item, groups);
   Value firstBlock = mul(rem(item, groups), index(blocksOfItem));
-  barrier(); // the bits of the item before have been read
-  loop(threadId(), index(blocksOfItem * wordsOfBlock), index(threads), [&](Value i) { store(i32(0), bitsOfBlocks, i); });
-  barrier();
-  setBits(head, toI32(firstBlock));
-  barrier();
-  countBits(head, firstBlock);
+  barrier(); // what the item before counted has been read
+  loop(threadId(), index(blocksOfItem), index(threads), [&](Value i) { store(i32(0), countsBefore, i); });
+  Value count = getArgument(countArg);
+  loop(index(0), count, index(listsOfStretch), [&](Value begin) {
+    Value end = min(add(begin, index(listsOfStretch)), count);
+    barrier(); // the bits of the stretch before have been read
+    loop(threadId(), index(blocksOfItem * wordsOfBlock), index(threads), [&](Value i) { store(i32(0), bitsOfBlocks, i); });
+    barrier();
+    setBits(head, toI32(firstBlock), toI32(begin), toI32(end));
+    barrier();
+    countBits(head, firstBlock, begin, end);
+  });
 }
 
 void TransposedLists::buildMarks(const ListRange &range) {
   Emitter e(host.builder, op.getLoc());
   Value queries = e.dim(host.getBuffer(op.getQuery()), 2), tokens = e.dim(host.getBuffer(op.getTokens() ? op.getTokens() : op.getKey()), 2);
-  MarkKernel k(host, op, type, {lists, marks, counts, queries, tokens, blocks, range.batch, range.first, range.count});
-  k.forEachItem(e.mul(e.index(type.getHeads()), e.ceilDiv(blocks, e.index(MarkKernel::blocksOfItem))), [&](Value item) { k.buildItem(item); });
+  MarkKernel k(host, op, type, {lists, marks.here, counts.here, queries, tokens, blocks, range.batch, range.firstHead, range.first, range.count});
+  k.forEachItem(e.mul(range.heads, e.ceilDiv(blocks, e.index(MarkKernel::blocksOfItem))), [&](Value item) { k.buildItem(item); });
   k.finish();
 }
 
@@ -165,14 +178,14 @@ void TransposedLists::buildMarks(const ListRange &range) {
 //===----------------------------------------------------------------------===//
 
 /// One block adds up all counts: a thread has some that follow one another.
-void TransposedLists::buildPlaces() {
+void TransposedLists::buildPlaces(const ListRange &range) {
   constexpr int64_t threads = 1024;
-  enum { countsArg, firstEntriesArg, firstItemsArg, numItemsArg, itemsArg };
-  BlockKernel k(host.builder, op, "ssa_place_entries", threads, {counts, firstEntries, firstItems, numItems, items});
-  Value entrySums = k.addShared(k.builder.getI32Type(), threads / warpSize), itemSums = k.addShared(k.builder.getI32Type(), threads / warpSize);
+  enum { countsArg, firstEntriesArg, firstItemsArg, numItemsArg, itemsArg, allArg };
   Emitter e(host.builder, op.getLoc());
+  BlockKernel k(host.builder, op, "ssa_place_entries", threads, {counts.here, firstEntries.here, firstItems.here, numItems.here, items.here, e.mul(blocks, range.heads)});
+  Value entrySums = k.addShared(k.builder.getI32Type(), threads / warpSize), itemSums = k.addShared(k.builder.getI32Type(), threads / warpSize);
   k.forEachItem(e.index(1), [&](Value) {
-    Value all = k.toI32(k.dim(k.getArgument(countsArg), 0)), perThread = k.ceilDiv(all, k.i32(threads));
+    Value all = k.toI32(k.getArgument(allArg)), perThread = k.ceilDiv(all, k.i32(threads));
     Value begin = k.mul(k.thread(), perThread), end = k.min(k.add(begin, perThread), all);
     // Sums of entries and items so far; several loads are under way at a time.
     constexpr int64_t unroll = 8;
@@ -215,9 +228,9 @@ void TransposedLists::buildPlaces() {
 /// Some blocks of threads write entries, a thread that of a place in a list; in others a warp writes the items of a key block.
 void TransposedLists::buildEntries(const ListRange &range) {
   constexpr int64_t threads = 256;
-  enum { listsArg, marksArg, countsArg, firstEntriesArg, firstItemsArg, entriesArg, itemsArg, blocksArg, batchArg, firstArg, countArg };
+  enum { listsArg, marksArg, countsArg, firstEntriesArg, firstItemsArg, entriesArg, itemsArg, blocksArg, batchArg, headArg, headsArg, firstArg, countArg };
   BlockKernel k(host.builder, op, "ssa_write_entries", threads,
-                {lists, marks, counts, firstEntries, firstItems, entries, items, blocks, range.batch, range.first, range.count});
+                {lists, marks.here, counts.here, firstEntries.here, firstItems.here, entries.here, items.here, blocks, range.batch, range.firstHead, range.heads, range.first, range.count});
   Emitter e(host.builder, op.getLoc());
   int64_t width = type.getWidth();
   auto writeItems = [&](Value block) {
@@ -231,7 +244,7 @@ void TransposedLists::buildEntries(const ListRange &range) {
   };
   auto writeEntry = [&](Value head, Value place) {
     Value list = k.div(place, k.index(width)), row = getListRow(k, k.getArgument(listsArg), k.getArgument(firstArg), list);
-    Value number = k.load(k.getArgument(listsArg), {k.getArgument(batchArg), head, row, k.rem(place, k.index(width))});
+    Value number = k.load(k.getArgument(listsArg), {k.getArgument(batchArg), k.add(k.getArgument(headArg), head), row, k.rem(place, k.index(width))});
     k.ifThen(k.ult(number, k.toI32(k.getArgument(blocksArg))), [&] {
       Value block = k.add(k.mul(head, k.getArgument(blocksArg)), k.toIndex(number));
       Value mark = k.loadVector(k.getArgument(marksArg), {block, k.div(list, k.index(bits)), k.index(0)}, numMarkParts);
@@ -244,16 +257,16 @@ void TransposedLists::buildEntries(const ListRange &range) {
     });
   };
   auto perHead = [&](Emitter &e, Value lists) { return e.ceilDiv(e.mul(lists, e.index(width)), e.index(threads)); };
-  Value all = e.mul(blocks, e.index(type.getHeads())), warps = e.index(threads / warpSize);
-  Value total = e.add(e.mul(perHead(e, range.count), e.index(type.getHeads())), e.ceilDiv(all, warps));
+  Value all = e.mul(blocks, range.heads), warps = e.index(threads / warpSize);
+  Value total = e.add(e.mul(perHead(e, range.count), range.heads), e.ceilDiv(all, warps));
   k.forEachItem(total, [&](Value item) {
-    Value parts = perHead(k, k.getArgument(countArg)), forEntries = k.mul(parts, k.index(type.getHeads()));
+    Value parts = perHead(k, k.getArgument(countArg)), forEntries = k.mul(parts, k.getArgument(headsArg));
     k.ifThenElse(k.lt(item, forEntries), [&] {
       Value place = k.add(k.mul(k.rem(item, parts), k.index(threads)), k.threadId());
       k.ifThen(k.lt(place, k.mul(k.getArgument(countArg), k.index(width))), [&] { writeEntry(k.div(item, parts), place); });
     }, [&] {
       Value block = k.add(k.mul(k.sub(item, forEntries), k.index(k.getNumWarps())), k.toIndex(k.warp()));
-      k.ifThen(k.lt(block, k.dim(k.getArgument(countsArg), 0)), [&] { writeItems(block); });
+      k.ifThen(k.lt(block, k.mul(k.getArgument(blocksArg), k.getArgument(headsArg))), [&] { writeItems(block); });
     });
   });
   k.finish();

@@ -9,34 +9,32 @@
 
 namespace mlir::ssa {
 
-/// The lists of one sequence that are transposed at a time; index, of the host function.
+/// The lists of one sequence that are transposed at a time: `count` of each of `heads` selection heads; index, of the host function.
 struct ListRange {
-  Value batch, first, count;
+  Value batch, firstHead, heads, first, count;
+  Value lane; // whose memory is used
 };
 
 /// Lists turned around: for every key block of every selection head its *entries*, the places in lists where it stands, in ascending order;
 /// and *items*, up to so many rows of a block's entries. All is made on the device, in the same order on every run.
 class TransposedLists {
 public:
-  /// The most lists at a time: a bit for each of them and of 64 blocks takes 32 KiB of shared memory.
-  static constexpr int64_t maxLists = 4096;
-
-  /// Memory for up to `capacity` lists. An entry has `rows` rows, an item up to `tileRows`.
-  TransposedLists(HostFunction &host, SparseAttendOp op, Value capacity, int64_t rows, int64_t tileRows);
+  /// Memory of `lanes` for up to `capacity` lists of each of up to `heads` heads. An entry has `rows` rows, an item up to `tileRows`.
+  TransposedLists(HostFunction &host, SparseAttendOp op, Value heads, Value capacity, Value lanes, int64_t rows, int64_t tileRows);
 
   /// Makes the kernels for some of the lists.
   void build(const ListRange &range);
 
-  /// An item: head * blocks + block, the block's first entry, how many it has, and the first of their rows that is the item's.
+  /// An item: head * blocks + block, where heads count from the range's first; the block's first entry, how many it has, and the first of their rows that is the item's.
   enum ItemPart { blockPart, firstEntryPart, entriesPart, firstRowPart, numItemParts };
-  Value items;     // number of items x parts, i32
-  Value entries;   // list * width + place in it, where lists count from the range's first; i32
-  Value numItems;  // i32, one
+  LaneBuffer items;    // number of items x parts, i32
+  LaneBuffer entries;  // list * width + place in it, where lists count from the range's first; i32
+  LaneBuffer numItems; // i32, one
   Value mostItems; // an index of the host function
 
 private:
   void buildMarks(const ListRange &range);
-  void buildPlaces();
+  void buildPlaces(const ListRange &range);
   void buildEntries(const ListRange &range);
 
   HostFunction &host;
@@ -44,8 +42,8 @@ private:
   SelectionType type;
   int64_t rows, tileRows;
   Value lists, blocks;       // of each head
-  Value marks;               // a bit for every block and list, and sums of them
-  Value counts, firstEntries, firstItems; // of every block; i32
+  LaneBuffer marks;          // a bit for every block and list, and sums of them
+  LaneBuffer counts, firstEntries, firstItems; // of every block; i32
 };
 
 } // namespace mlir::ssa
