@@ -6,8 +6,8 @@
     python3 benchmarks/orders.py prepare FOLDER     only the part that needs the compiler
     python3 benchmarks/orders.py time FOLDER        only the part that needs a GPU, and torch
 
-A cell is a group (query heads of a key head), a size of blocks and an agreement (the share of a list that the next query's has too; 0 for lists
-at random); lists lead to 1024 keys. For each cell the schedule that is predicted to be fastest is compiled of every order and instruction. On
+A cell is a group (query heads of a key head), a size of blocks and a share of its list that a query keeps of the one before, besides its own
+block, which is always there; lists lead to 1024 keys. For each cell the schedule that is predicted to be fastest is compiled of every order and instruction. On
 the GPU all of them run on the same tensors, are compared with float64 on some rows, and are timed in turns. The loss is how much longer the
 chosen schedule takes than the fastest. Cells that FILE of --json has already are not measured again; --limit ends early.
 """
@@ -23,7 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "python"))
 
 HEADS, DIM, KEYS = 64, 128, 1024
-GROUPS, BLOCKS, AGREEMENTS = (1, 4, 8, 16, 64), (1, 16, 64, 128, 512), (0.0, 0.5, 0.9)
+GROUPS, BLOCKS, KEPT = (1, 4, 8, 16, 64), (1, 16, 64, 128, 512), (0.0, 0.5, 0.9)
 CHIP, MANIFEST = "sm_90a", "orders.json"
 
 
@@ -46,6 +46,12 @@ def get_kind(schedule):
     """Order and instruction of a schedule; the order is left out where it is the usual one."""
     fields = dict(field.split(" = ") for field in schedule[len("#ssa.schedule<") : -1].split(", "))
     return fields.get("order", "shared_list"), fields["instruction"]
+
+
+def get_agreement(block, kept):
+    """The share of a list that the next query's has too."""
+    width = KEYS // block
+    return ((1 - 1 / block) + (width - 1) * kept) / width
 
 
 def predict(tune, text, tokens, agreement):
@@ -72,10 +78,10 @@ def prepare(folder, tokens):
     for group in GROUPS:
         for block in BLOCKS:
             schedules = {}
-            for agreement in AGREEMENTS:
-                chosen, predicted = predict(tune, get_function("f", group, block), tokens, agreement)
+            for kept in KEPT:
+                chosen, predicted = predict(tune, get_function("f", group, block), tokens, get_agreement(block, kept))
                 names = {schedules.setdefault(s, f"f{len(schedules)}"): ms for s, ms in predicted.items()}
-                cells.append({"group": group, "block": block, "agreement": agreement, "chosen": schedules[chosen], "predicted_ms": names})
+                cells.append({"group": group, "block": block, "kept": kept, "chosen": schedules[chosen], "predicted_ms": names})
             name = f"group-{group}-block-{block}"
             text = "".join(get_function(function, group, block, schedule) for schedule, function in schedules.items())
             (folder / f"{name}.mlir").write_text(text)
@@ -127,7 +133,7 @@ def measure(folder, manifest, cell, most):
     group, block, n = cell["group"], cell["block"], manifest["tokens"]
     name, g = f"group-{group}-block-{block}", generator()
     q, k, v = (inputs.rows(heads, n, DIM, g) for heads in (HEADS, HEADS // group, HEADS // group))
-    chosen = inputs.distinct_lists(HEADS // group, n, KEYS // block, block, cell["agreement"], g)
+    chosen = inputs.distinct_lists(HEADS // group, n, KEYS // block, block, cell["kept"], g)
 
     def keep(at):
         return cases_attend.lists_to_mask(chosen, block, n, at) & (torch.arange(n, device="cuda") <= at[:, None])
@@ -146,14 +152,14 @@ def time_cells(folder, known, count, limit, write):
     manifest, began, results = json.loads((folder / MANIFEST).read_text()), time.time(), list(known)
 
     def place(cell):
-        return cell["group"], cell["block"], cell["agreement"]
+        return cell["group"], cell["block"], cell["kept"]
 
     missing = [c for c in manifest["cells"] if place(c) not in map(place, known)]
     for number, cell in enumerate(missing):
         if time.time() - began > limit:
             print(f"{len(missing) - number} cells are left", file=sys.stderr)
             break
-        print(f"[{number + 1}/{len(missing)}] group {cell['group']}, blocks of {cell['block']}, agreement {cell['agreement']}", file=sys.stderr, flush=True)
+        print(f"[{number + 1}/{len(missing)}] group {cell['group']}, blocks of {cell['block']}, kept {cell['kept']}", file=sys.stderr, flush=True)
         results.append(measure(folder, manifest, cell, count))
         for name, problem in results[-1]["wrong"].items():
             print(f"  {results[-1]['schedules'][name]}: {problem}", file=sys.stderr, flush=True)

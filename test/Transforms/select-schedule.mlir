@@ -13,9 +13,9 @@ module attributes {ssa.target = #ssa.target<sm_90a>} {
     return %o : !q
   }
 
-  // Four query heads share a list: they fill a quarter of a warp's tile, and none is smaller.
+  // Four query heads share a list of blocks from anywhere: rows of many lists fill a tile, for a key block at a time.
   // CHECK-LABEL: @per_query
-  // CHECK: #ssa.schedule<order = head_packed, instruction = mma_sync, tile_rows = 16, tile_keys = 16, stages = 4>
+  // CHECK: #ssa.schedule<order = key_outer, instruction = wgmma, {{.*}}partials = bf16>
   func.func @per_query(%q: !q, %k: !kv, %v: !kv, %s: !ssa.selection<1x2x?x4, key_block = 64, sorted>) -> !q {
     %o, %l = ssa.sparse_attend %q, %k, %v at %s : !q, !kv, !kv, !ssa.selection<1x2x?x4, key_block = 64, sorted> -> !q, !l
     return %o : !q

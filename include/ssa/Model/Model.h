@@ -68,7 +68,7 @@ inline constexpr double launchSeconds = 3e-6;
 struct Assumptions {
   int64_t batch = 1, queries = 0, tokens = 131072; // queries: 0 for as many as tokens
   llvm::StringMap<int64_t> rows;                   // of arguments by name
-  /// The share of a list that the list of the next query has too; negative for lists at random.
+  /// The share of a list that the list of the next query has too; negative for what is usual for lists of their kind.
   double agreement = -1;
 
   int64_t getQueries() const { return queries ? queries : tokens; }

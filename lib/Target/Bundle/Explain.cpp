@@ -255,12 +255,12 @@ void Explainer::explainLaunches(const Plan &plan, const PlanSizes &sizes, Assume
     constexpr int64_t reserved = 1024, mostBlocks = 32; // of a block; of a multiprocessor
     kernel.blocksPerSM = std::min({target.sharedMemoryBytesPerSM() / (kernel.sharedBytes + reserved), target.threadsPerSM() / kernel.threads, mostBlocks,
                                    target.registersPerSM() / (std::max<int64_t>(kernel.registers, 1) * kernel.threads)});
-    // Once each: where an access is not known, a buffer counts as read and written. Runs share arguments and results among them, and use
-    // workspace again.
+    // Once each: where an access is not known, a buffer counts as read and written. Runs share arguments and results among them; a lane uses its
+    // part of workspace again.
     llvm::SmallSetVector<unsigned, 8> touched(launch.reads.begin(), launch.reads.end());
     touched.insert(launch.writes.begin(), launch.writes.end());
     for (unsigned buffer : touched)
-      kernel.bytes += double(sizes.getBytes(buffer)) * (plan.buffers[buffer].kind == "workspace" ? runs : 1);
+      kernel.bytes += double(sizes.getBytes(buffer)) * (plan.buffers[buffer].kind == "workspace" ? double(runs) / sizes.getLanes(i) : 1);
     kernel.prediction = predict(kernel.op, launch.kernel, assumed, kernel.bytes, runs, predicted);
     entry.kernels.push_back(std::move(kernel));
   }

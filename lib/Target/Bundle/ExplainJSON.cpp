@@ -58,7 +58,7 @@ static void writeChoice(OStream &json, const ExplainedChoice &choice) {
     writeOp(json, choice.op);
     json.attribute("key", getTuningKey(choice.op));
     json.attribute("source", choice.source);
-    if (choice.agreement >= 0)
+    if (choice.dense)
       json.attribute("agreement", choice.agreement);
     json.attributeObject("chosen", [&] { writeSchedule(json, choice.chosen); });
     if (int64_t columns = choice.chosen.schedule.getTensorColumns(choice.op))

@@ -116,9 +116,6 @@ static StringRef describeSource(const ExplainedChoice &choice) {
     return "written in the pattern";
   if (choice.source == "tuning")
     return "from the tuning file";
-  bool isFastest = choice.rated.empty() || choice.chosen.prediction.seconds * (1 - modelMargin) <= choice.rated.front().prediction.seconds;
-  if (choice.source == "measured" && choice.agreement < 0 && !isFastest)
-    return "measured to be best for such ops; to join or transpose lists takes '--agreement'";
   if (choice.source == "measured")
     return "measured to be best for such ops; the model knows none that is better by more than its error";
   return "the model's best: better than the measured one by more than the model's error";
@@ -140,7 +137,7 @@ static void printChoice(raw_ostream &os, const ExplainedChoice &choice) {
     os << "      " << columns << " of 512 columns of tensor memory.";
   if (choice.dense)
     os << format("      Without lists: %.3f ms.", choice.dense->seconds * 1e3);
-  if (choice.dense && choice.agreement >= 0)
+  if (choice.dense)
     os << format(" Lists of neighbours are taken to agree in %.0f %%.", choice.agreement * 100);
   os << "\n";
 }
@@ -171,8 +168,8 @@ void Explanation::printText(raw_ostream &os) const {
   TargetAttr chip = target;
   os << chip.getChip() << ", rates of " << rates.product << (rates.isMeasured ? " as measured" : " as published, not measured") << "; assumed: "
      << assumptions.tokens << " tokens, " << assumptions.getQueries() << " queries, batch " << assumptions.batch;
-  if (assumptions.agreement < 0)
-    os << ", lists at random\n";
+  if (assumptions.agreement < 0) // each op's lists have one of their own
+    os << "\n";
   else
     os << format(", lists that agree in %.0f %%\n", assumptions.agreement * 100);
   for (const ExplainedEntry &entry : entries) {

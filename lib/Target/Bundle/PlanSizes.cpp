@@ -60,6 +60,13 @@ int64_t PlanSizes::getBytes(unsigned number) const {
   return bytes;
 }
 
+int64_t PlanSizes::getLanes(unsigned number) const {
+  for (const PlanRepeat &repeat : plan.repeats)
+    if (repeat.launches[0] <= number && number < repeat.launches[1])
+      return std::max<int64_t>(std::min(repeat.lanes, get(repeat.count)), 1);
+  return 1;
+}
+
 int64_t PlanSizes::getRuns(unsigned number) const {
   const PlanLaunch &launch = plan.launches[number];
   bool isEmpty = llvm::any_of(launch.grid, [&](ValueNumber size) { return get(size) == 0; });

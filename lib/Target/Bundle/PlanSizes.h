@@ -19,6 +19,8 @@ public:
   int64_t getBytes(unsigned buffer) const;
   /// How often a launch runs; 0 if it is left out.
   int64_t getRuns(unsigned launch) const;
+  /// In how many lanes these runs are.
+  int64_t getLanes(unsigned launch) const;
   /// Messages of checks that fail.
   std::vector<std::string> getRefusals() const;
 

@@ -9,6 +9,16 @@
 using namespace mlir;
 using namespace mlir::ssa;
 
+/// What lists of neighbouring queries are taken to have in common where nobody says it. Those that a selector makes of scores follow the
+/// queries, which change slowly; of others nothing is known.
+static double getUsualAgreement(SparseAttendOp op) {
+  constexpr double ofScores = 0.5;
+  Value lists = op.getSelections().empty() ? Value() : op.getSelections().front();
+  while (auto sort = lists ? lists.getDefiningOp<SortOp>() : nullptr)
+    lists = sort.getInput();
+  return lists && lists.getDefiningOp<TopKOp>() ? ofScores : 0;
+}
+
 AttendProblem::AttendProblem(SparseAttendOp op, AssumedSizes &sizes) : op(op), rows(op.getBlocksOrTokens()) {
   batch = sizes.get(op.getQuery(), 0);
   heads = op.getQuery().getType().getDimSize(1);
@@ -17,6 +27,8 @@ AttendProblem::AttendProblem(SparseAttendOp op, AssumedSizes &sizes) : op(op), r
   elementBytes = op.getQuery().getType().getElementTypeBitWidth() / 8;
   geometry = {sizes.get(op.getQuery(), 2), sizes.get(op.getTokens() ? op.getTokens() : op.getKey(), 2), op.getMask().value_or(MaskAttr())};
   agreement = sizes.getAssumptions().agreement;
+  if (agreement < 0)
+    agreement = getUsualAgreement(op);
   if (auto said = op->getAttrOfType<FloatAttr>("ssa.agreement"))
     agreement = said.getValueAsDouble();
   cells = op.getKey().getType().getDimSize(1);

@@ -22,21 +22,28 @@ constexpr double stepSeconds = 0.32 * microsecond, exposedExponentials = 0.3;
 constexpr double loneSeconds[] = {0.30 * microsecond, 0.17 * microsecond}, loneKeySeconds[] = {0.0018 * microsecond, 0.0013 * microsecond};
 /// What a step of a kernel with tensor memory is taken to wait for.
 constexpr double tensorStepSeconds = 0.1 * microsecond;
-/// What looking up and copying a key takes where steps are no boxes of neighbours.
-constexpr double gatherKeySeconds = 0.0023 * microsecond;
+/// What looking up and copying a key takes where steps are no boxes of neighbours; without roles a warp looks up all of them.
+constexpr double gatherKeySeconds = 0.0023 * microsecond, gatherKeyOfWarpSeconds = 0.015 * microsecond;
 /// What meeting costs for each group of warps that shares the columns of outputs.
 constexpr double meetSeconds = 0.33 * microsecond;
+/// Where a step is one entry of a union, warps whose lists lack it leave out the softmax: what is waited for if no list has it, and more by the
+/// share of those that do.
+constexpr double leastWaiting = 0.46, waitingOfMembers = 0.43;
 /// What an item costs besides its steps.
-constexpr double itemSeconds = 1.0 * microsecond;
-/// In the order key-outer: what gathering the rows of an item costs, at most, and what turning lists around costs for each number.
-constexpr double gatherItemSeconds = 0.3 * microsecond, gatherRowSeconds = 0.011 * microsecond, mostGatherSeconds = 1.75 * microsecond;
-constexpr double transposeSeconds = 0.4e-9;
+constexpr double itemSeconds = 1.0 * microsecond, itemOfUnionSeconds = 2.0 * microsecond;
+/// In the order key-outer: what gathering the rows of an item costs, what a step waits for more as its products are not under way together, for
+/// each warpgroup besides the first, and what turning lists around costs for each number.
+constexpr double gatherItemSeconds = 1.0 * microsecond, gatherRowSeconds = 0.02 * microsecond, apartSeconds = 0.25 * microsecond;
+constexpr double transposeSeconds = 0.2e-9;
 /// Kernels without roles: what a block waits for in a step, what a key of 256 columns takes, of which its warps share the copies, and what it
 /// waits for where nothing but the next step is on its way. What its warps wait for one another. The share of its rate that `mma.sync` reaches.
 constexpr double warpStepSeconds = 0.55 * microsecond, meetWarpsSeconds = 0.18 * microsecond, warpKeySeconds = 0.0065 * microsecond, copyKeySeconds = 0.0145 * microsecond;
 constexpr double twoStagesSeconds = 0.7 * microsecond, mmaShare = 0.565;
-/// The share of the second-level cache's rate that copies of rows by threads reach.
-constexpr double rowShare = 0.77;
+/// The share of the second-level cache's rate that copies of rows by threads reach, and what it is where the rows of a head do not fit that cache.
+constexpr double rowShare = 0.88, farRowShare = 0.79, nearBytes = 40e6;
+/// Uniting lists: bytes that are read and written for each number, and what a number takes for each step of the sort, whose number grows with the
+/// square of the logarithm.
+constexpr double unionBytes = 64, unionSeconds = 0.35e-12;
 
 /// A kernel in numbers: items, steps of each, and what a step does.
 struct Loop {
@@ -44,6 +51,8 @@ struct Loop {
   double flop = 0, exponentials = 0, loaded = 0, shared = 0; // of a step
   double blocksPerSM = 1;
   bool isGathered = false; // the keys of a step are no neighbours
+  std::optional<double> members; // the share of the lists of a tile that have a step, where a step is one entry of a union
+  double rowShare = ::rowShare;
   double itemSeconds = ::itemSeconds;
   double written = 0; // bytes of partial outputs
 };
@@ -76,15 +85,17 @@ static double getPartialRows(const AttendProblem &p, ScheduleAttr s) {
 
 /// Items are tiles of rows that have a key block in common: of the lists whose outputs are there at a time.
 static void setKeyOuterItems(const AttendProblem &p, ScheduleAttr s, Loop &loop) {
-  constexpr double mostBytes = 1 << 30, mostLists = 8192;
+  constexpr double mostBytes = 1.125 * (1 << 30), mostQueryBytes = 16 << 20; // of a run; of its queries in a head
   double lists = double(ssa::ceilDiv(p.geometry.queries, p.queryBlock)), rowsOfList = double(p.queryBlock * p.getGroup());
-  double together = std::clamp(mostBytes / (rowsOfList * p.cells * p.width * getPartialBytes(p, s)), 1.0, std::min(mostLists, std::max(lists, 1.0)));
+  double together = std::min(mostBytes / (p.width * getPartialBytes(p, s)), mostQueryBytes / (p.dim * p.elementBytes)) / rowsOfList;
+  together = std::clamp(together, 1.0, std::max(lists, 1.0));
   double blocks = std::max(p.getAllowedKeys(1) / p.keyBlock, 1.0), perList = p.getKeysPerList(p.queryBlock) / p.keyBlock;
   double rowsOfBlock = together * perList * rowsOfList / blocks;
-  loop.items = p.batch * p.cells * (lists / together) * blocks * std::ceil(rowsOfBlock / s.getTileRows());
+  // The last tile of a block is half full, in the mean.
+  loop.items = p.batch * p.cells * (lists / together) * blocks * std::max(rowsOfBlock / s.getTileRows() + 0.5, 1.0);
   loop.steps = std::ceil(double(p.keyBlock) / s.getTileKeys());
-  // What other blocks on the multiprocessor gather takes its time as well.
-  loop.itemSeconds = loop.blocksPerSM * std::min(gatherItemSeconds + gatherRowSeconds * s.getTileRows(), mostGatherSeconds);
+  // What other blocks on the multiprocessor gather takes its time as well. Without roles nothing is done meanwhile.
+  loop.itemSeconds = loop.blocksPerSM * (gatherItemSeconds + (s.hasRoles() ? 0 : gatherRowSeconds * s.getTileRows()));
 }
 
 static Loop getLoop(const AttendProblem &p, ScheduleAttr s, TargetAttr target) {
@@ -108,6 +119,13 @@ static Loop getLoop(const AttendProblem &p, ScheduleAttr s, TargetAttr target) {
   }
   loop.written = getPartialRows(p, s) * getPartialBytes(p, s);
   loop.isGathered = s.getStretches(op) == 0;
+  if (double(p.geometry.tokens) * (p.dim + p.valueDim) * p.elementBytes > nearBytes)
+    loop.rowShare = farRowShare;
+  if (s.getOrder() == LoopOrder::union_lists) {
+    loop.itemSeconds = itemOfUnionSeconds;
+    if (p.keyBlock % keys == 0)
+      loop.members = std::min(p.getKeysPerList(1) / std::max(p.getUnion(lists), 1.0), 1.0);
+  }
   loop.items *= s.getValueParts(op);
   double valueColumns = s.usesTensorMemory() ? s.getValueColumns(op) : padTo(16, p.valueDim);
   loop.flop = rows * keys * 2.0 * (padTo(16, p.dim) + valueColumns);
@@ -148,8 +166,12 @@ static double getRoleStepSeconds(const Loop &loop, ScheduleAttr s, int64_t group
   double keys = s.getTileKeys(), waiting = stepSeconds;
   if (bool hasCompany = loop.blocksPerSM > 1; s.getTileRows() * groups == 64)
     waiting = loneSeconds[hasCompany] + loneKeySeconds[hasCompany] * keys;
-  return std::max(ofStep.matrix, ofStep.shared) + waiting + (loop.isGathered ? gatherKeySeconds * keys : 0) + exposedExponentials * ofStep.special +
-         (groups > 1 ? groups * meetSeconds : 0);
+  waiting += exposedExponentials * ofStep.special;
+  if (s.getOrder() == LoopOrder::key_outer)
+    waiting += apartSeconds * (s.getTileRows() / 64.0 - 1);
+  if (loop.members)
+    waiting *= leastWaiting + waitingOfMembers * *loop.members;
+  return std::max(ofStep.matrix, ofStep.shared) + waiting + (loop.isGathered ? gatherKeySeconds * keys : 0) + (groups > 1 ? groups * meetSeconds : 0);
 }
 
 /// The time in which every block on a multiprocessor makes a step.
@@ -159,8 +181,9 @@ static double getStepSeconds(const Loop &loop, ScheduleAttr s, int64_t groups, c
     return blocks * getRoleStepSeconds(loop, s, groups, ofStep); // warpgroups take turns at the tensor cores
   double warps = s.getTileRows() / 16.0 * groups, keys = s.getTileKeys();
   double width = loop.flop / (s.getTileRows() * keys) / 512; // in 256 columns of keys and values
-  double chain = warpStepSeconds + (warps > 1 ? meetWarpsSeconds : 0) + keys * width * (warpKeySeconds + copyKeySeconds / warps) + (s.getStages() == 2 ? twoStagesSeconds / warps : 0);
-  return std::max({chain, blocks * loop.flop / (mmaShare * rates.mmaSync / numSMs), blocks * ofStep.l2 / rowShare});
+  double chain = warpStepSeconds + (warps > 1 ? meetWarpsSeconds : 0) + keys * width * (warpKeySeconds + copyKeySeconds / warps) + (s.getStages() == 2 ? twoStagesSeconds / warps : 0) +
+                 (loop.isGathered ? gatherKeyOfWarpSeconds * keys / warps : 0);
+  return std::max({chain, blocks * loop.flop / (mmaShare * rates.mmaSync / numSMs), blocks * ofStep.l2 / loop.rowShare});
 }
 
 Prediction ssa::predictAttend(const AttendProblem &p, ScheduleAttr s, TargetAttr target) {
@@ -184,14 +207,13 @@ Prediction ssa::predictAttend(const AttendProblem &p, ScheduleAttr s, TargetAttr
   return result;
 }
 
-/// What the order needs besides. Lists are united by kernels that sort, so many times reading and writing what they make. Partial outputs are
-/// joined at the rate of a copy, nearly.
+/// What the order needs besides. Lists are united by kernels that sort. Partial outputs are joined at the rate of a copy, nearly.
 static double getOtherSeconds(const AttendProblem &p, ScheduleAttr s, const ChipRates &rates) {
   double numbers = double(p.batch) * p.cells * ceilDiv(p.geometry.queries, p.queryBlock) * p.width;
-  constexpr double bytes = 16, times = 4, joinShare = 0.85;
+  constexpr double joinShare = 0.85;
   double seconds = 0;
   if (s.getOrder() == LoopOrder::union_lists)
-    seconds += numbers * bytes * times / rates.memory + 2 * launchSeconds;
+    seconds += numbers * (unionBytes / rates.memory + unionSeconds * std::pow(std::log2(double(s.getListsOfTile(p.op)) * p.width), 2)) + 2 * launchSeconds;
   if (s.getOrder() == LoopOrder::key_outer)
     seconds += numbers * transposeSeconds + 4 * launchSeconds;
   if (double rows = getPartialRows(p, s); rows > 0)

@@ -16,17 +16,12 @@ namespace mlir::ssa {
 using namespace mlir;
 using namespace mlir::ssa;
 
-/// The measured schedule, unless another is predicted to be faster by more than the model is wrong, as far as that is known for the chip. How
-/// much the lists of neighbours agree decides between orders: where nobody says it, lists are not joined or transposed for it.
+/// The measured schedule, unless another is predicted to be faster by more than the model is wrong, as far as that is known for the chip.
 static ScheduleAttr chooseByModel(const AttendProblem &problem, TargetAttr target) {
   ScheduleAttr measured = getMeasuredSchedule(problem.op, target);
   if (!ChipRates::of(target).isMeasured)
     return measured;
   SmallVector<RatedSchedule> rated = rateSchedules(problem, target);
-  if (problem.agreement < 0)
-    llvm::erase_if(rated, [](const RatedSchedule &r) {
-      return r.schedule.getOrder() == LoopOrder::union_lists || r.schedule.getOrder() == LoopOrder::key_outer;
-    });
   if (rated.empty())
     return measured;
   bool isLegal = succeeded(measured.verifyFor(problem.op, target, [](const Twine &) {}));
