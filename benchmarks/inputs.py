@@ -83,8 +83,9 @@ def distinct_lists(heads, count, width, block, agreement, generator):
 
 def measure_agreement(chosen, sample=2048):
     """The same of lists that there are; a sample of rows."""
-    count = chosen.shape[2]
-    at = torch.linspace(0, count - 2, min(sample, count - 1), device=chosen.device).long()
+    _, heads, count, width = chosen.shape
+    sample = min(sample, count - 1, max(2**30 // (heads * width**2), 1))  # pairs of numbers are compared
+    at = torch.linspace(0, count - 2, sample, device=chosen.device).long()
     return common_share(chosen[:, :, at], chosen[:, :, at + 1])
 
 

@@ -186,7 +186,7 @@ void TransposedLists::buildPlaces(const ListRange &range) {
   Value entrySums = k.addShared(k.builder.getI32Type(), threads / warpSize), itemSums = k.addShared(k.builder.getI32Type(), threads / warpSize);
   k.forEachItem(e.index(1), [&](Value) {
     Value all = k.toI32(k.getArgument(allArg)), perThread = k.ceilDiv(all, k.i32(threads));
-    Value begin = k.mul(k.thread(), perThread), end = k.min(k.add(begin, perThread), all);
+    Value begin = k.toI32(k.mul(k.threadId(), k.toIndex(perThread))), end = k.min(k.add(begin, perThread), all);
     // Sums of entries and items so far; several loads are under way at a time.
     constexpr int64_t unroll = 8;
     auto addUp = [&](Value entries, Value items, llvm::function_ref<void(Value i, Value entries, Value items)> visit) {
