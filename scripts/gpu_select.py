@@ -15,18 +15,21 @@ def whole(heads, dim, elem="bf16"):
     return lambda rng, b, m, n: rng.integers(-1, 2, (b, heads, m, dim)).astype(np.float32)
 
 
-FUSED = "ssa.fused_select = #ssa.fused_select<min_columns = 1, max_columns = 4096>"
+FUSED = "ssa.fused_select = #ssa.fused_select<min_columns = 1, max_columns = 4096{}>"
 
 
-def select_form(name, hq, hk, d, width, route, topk, blocks=(16, 16), elem="bf16", region="", extra=(), exact=False, sizes=MANY + LONG):
-    """A row for route and topk; `extra` has further clauses of route: keyword, argument, type, maker."""
+def select_form(name, hq, hk, d, width, route, topk, blocks=(16, 16), elem="bf16", region="", extra=(), exact=False, sizes=MANY + LONG, stretch=0,
+                rebin=None):
+    """A row for route and topk; `extra` has further clauses of route: keyword, argument, type, maker. With `stretch` rows are selected from while
+    they are being scored; `rebin` is a kind and the blocks that scores are regrouped to."""
     size, stride = blocks
     count = lambda n: -(-n // size) if size == stride else max((n - size) // stride + 1, 0)
     made = whole if exact else queries
-    if width <= 64:
-        topk = f"{FUSED}, {topk}"
+    if width <= 64 or stretch:
+        topk = f"{FUSED.format(f', stretch = {stretch}' if stretch else '')}, {topk}"
+    kind, regrouped = rebin or ("", stride)
     q, k, t = f"tensor<?x{hq}x?x{d}x{elem}>", f"tensor<?x{hk}x?x{d}x{elem}>", f"tensor<?x{hk}x?x8xbf16>"
-    s, a, l = f"tensor<?x{hk}x?x?xf32>", f"!ssa.selection<?x{hk}x?x{width}, key_block = {stride}, sorted>", f"tensor<?x{hk}x?x{width}xi32>"
+    s, a, l = f"tensor<?x{hk}x?x?xf32>", f"!ssa.selection<?x{hk}x?x{width}, key_block = {regrouped}, sorted>", f"tensor<?x{hk}x?x{width}xi32>"
     clauses = "".join(f" {keyword} %{n}" for keyword, n, _, _ in extra)
     types = ", ".join([q, k, t] + [kind for _, _, kind, _ in extra])
     summaries = whole(hk, d, elem) if exact else keys(hk, d, elem)
@@ -38,7 +41,8 @@ def select_form(name, hq, hk, d, width, route, topk, blocks=(16, 16), elem="bf16
     op(
         name,
         f"  %s = ssa.route %q, %k of %t{clauses} {{blocks = #ssa.blocks<{size}, stride = {stride}>, {route}}}{region} : {types} -> {s}\n"
-        f"  %a = ssa.topk %s of %t {{{topk}}} : {s}, {t} -> {a}\n"
+        + (f"  %i = ssa.rebin {kind} %s of %t {{from = #ssa.blocks<{size}, stride = {stride}>, to = #ssa.blocks<{regrouped}>}} : {s}, {t} -> {s}\n" if rebin else "")
+        + f"  %a = ssa.topk %{'i' if rebin else 's'} of %t {{{topk}}} : {s}, {t} -> {a}\n"
         f"  %l = ssa.to_indices %a : {a} -> {l}\nreturn %l : {l}",
         "list",
         "",
@@ -79,6 +83,31 @@ def add_selects():
     signs = (exact[0], ("scales", "sc", "tensor<?x1x?xf32>", few(-1, 0, 1, 2)(lambda b, m, n: (b, 1, n))))
     select_form("select 16 tokens, scales of any sign", 64, 1, 128, 16, f"scale = 1.0, {causal}, reduce = sum", causal, (1, 1), "f8E4M3FN",
                 RELU, signs, exact=True)
+    add_streams(few)
+
+
+def add_streams(few):
+    """Rows that are selected from while they are being scored: several stretches, and lists that are full."""
+    causal, softmax = "mask = #ssa.mask<causal>", "normalize = softmax, reduce = sum"
+    forced = f"{causal}, init_blocks = 1, local_blocks = 2"
+    sizes = ((9, 3, 900), (9, 40, 1500))
+    select_form("stream 100 tokens", 16, 16, 16, 100, f"{causal}, reduce = sum", causal, (1, 1), stretch=128, sizes=sizes)
+    select_form("stream 20 tokens, ties", 16, 16, 16, 20, "scale = 0.5, reduce = sum", "threshold = 0.5", (1, 1), exact=True, stretch=64, sizes=sizes)
+    select_form("stream 90 tokens of 3 heads, forced", 48, 16, 16, 90, f"{causal}, reduce = max, scale = 0.5", forced, (1, 1), exact=True, stretch=192, sizes=sizes)
+    select_form("stream 70 of a softmax over 20 heads", 20, 1, 40, 70, f"{causal}, {softmax}", forced, (2, 2), stretch=128, sizes=((133, 3, 500),))
+    select_form("stream 30 tokens, window and sink", 16, 16, 16, 30, "mask = #ssa.mask<causal, window = 700, sink = 20>, scale = 0.5, reduce = sum",
+                "mask = #ssa.mask<causal>, init_blocks = 3, local_blocks = 2", (1, 1), exact=True, stretch=128, sizes=sizes)
+    select_form("stream 30 tokens, window", 16, 16, 16, 30, "mask = #ssa.mask<causal, window = 300>, reduce = sum",
+                "mask = #ssa.mask<causal>, init_blocks = 3, local_blocks = 2", (1, 1), stretch=128, sizes=sizes)
+    for kind, blocks, regrouped, width, stretch in (("sum", (32, 16), 64, 16, 64), ("max", (32, 16), 64, 5, 64), ("sum", (4, 1), 1, 90, 64), ("sum", (8, 4), 8, 40, 128),
+                                                    ("max", (1, 1), 16, 16, 192)):
+        select_form(f"stream {width} of {blocks[0]}/{blocks[1]} regrouped to {regrouped}, {kind}", 32, 2, 64, width,
+                    f"{causal}, {softmax if blocks[0] > 1 else 'scale = 0.5, reduce = sum'}", forced, blocks, stretch=stretch, rebin=(kind, regrouped),
+                    sizes=((67, 3, 2050), (67, 20, 777)))
+    exact = (("weights", "w", "tensor<?x64x?xf32>", few(-1, 0, 1, 2)(lambda b, m, n: (b, 64, m))),
+             ("scales", "sc", "tensor<?x1x?xf32>", few(-1, 0, 1, 2)(lambda b, m, n: (b, 1, n))))
+    select_form("stream 200 tokens, f8", 64, 1, 128, 200, f"scale = 1.0, {causal}, reduce = sum", causal, (1, 1), "f8E4M3FN", RELU, exact, exact=True,
+                stretch=256, sizes=((133, 3, 1100),))
 
 
 add_selects()

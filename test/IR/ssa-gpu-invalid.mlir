@@ -162,7 +162,7 @@ func.func @tensor_bytes(%lhs: !tile, %rhs: !ssa_gpu.shared<64x128xf8E4M3FN>, %re
 !tile = !ssa_gpu.shared<64x64xf8E4M3FN>
 !sum = tensor<64x64xf32, #ssa_gpu.accumulator>
 func.func @narrow(%lhs: !tile, %rhs: !tile, %sum: !sum) {
-  // expected-error @below {{expected 'wgmma' of two tiles in shared memory, the right one transposed, as elements have 8 bits}}
+  // expected-error @below {{expected 'wgmma' and a transposed right operand, as elements have 8 bits}}
   %r = ssa_gpu.mma mma_sync %lhs, transposed %rhs, %sum : !tile, !tile, !sum
   return
 }

@@ -148,6 +148,11 @@ func.func private @columns() attributes {test = #ssa.fused_select<min_columns = 
 
 // -----
 
+// expected-error@+1 {{expected 'stretch' to be a multiple of 64 in 0 .. 1048576, but got 100}}
+func.func private @stretch() attributes {test = #ssa.fused_select<min_columns = 1, max_columns = 2, stretch = 100>}
+
+// -----
+
 !q = tensor<1x4x64x64xbf16>
 !s = tensor<1x4x64x64xf32>
 !sel = !ssa.selection<1x4x64x8, key_block = 1, sorted>

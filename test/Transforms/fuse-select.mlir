@@ -28,22 +28,63 @@ func.func @by_hand(%q: !q, %kc: !k, %k: !k) -> !sel {
   return %a : !sel
 }
 
+// Scores that are regrouped on the way, and wide lists, are selected from as they come: memory does not depend on how long rows are.
 // CHECK-LABEL: @regrouped
-// CHECK-NOT: ssa.fused_select
+// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<min_columns = 1024, max_columns = 2147483647, stretch = 2048>
 func.func @regrouped(%q: !q, %kc: !k, %k: !k) -> !sel {
-  %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<32>, reduce = sum} : !q, !k, !k -> !s
-  %i = ssa.rebin sum %s of %k {from = #ssa.blocks<32>, to = #ssa.blocks<64>} : !s, !k -> !s
-  // expected-remark @below {{is not scored and selected in one kernel: 'ssa.rebin' changes the scores}}
+  %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<32, stride = 16>, reduce = sum} : !q, !k, !k -> !s
+  %i = ssa.rebin sum %s of %k {from = #ssa.blocks<32, stride = 16>, to = #ssa.blocks<64>} : !s, !k -> !s
   %a = ssa.topk %i of %k : !s, !k -> !sel
   return %a : !sel
 }
 
 // CHECK-LABEL: @wide
+// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<min_columns = 1024, max_columns = 2147483647, stretch = 2048>
 func.func @wide(%q: !q, %kc: !k, %k: !k) -> !ssa.selection<?x2x?x65, key_block = 64, sorted> {
   %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<64>, reduce = sum} : !q, !k, !k -> !s
-  // expected-remark @below {{is not scored and selected in one kernel: its lists have 65 entries, more than 64}}
   %a = ssa.topk %s of %k : !s, !k -> !ssa.selection<?x2x?x65, key_block = 64, sorted>
   return %a : !ssa.selection<?x2x?x65, key_block = 64, sorted>
+}
+
+// A formula of one's own.
+// CHECK-LABEL: @region
+// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<min_columns = 1024, max_columns = 7936>
+func.func @region(%q: !q, %kc: !k, %k: !k) -> !sel {
+  %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<64>, reduce = sum} score (%x, %w, %b, %h, %p, %j) {
+    %y = math.absf %x : f32
+    ssa.yield %y : f32
+  } : !q, !k, !k -> !s
+  %a = ssa.topk %s of %k : !s, !k -> !sel
+  return %a : !sel
+}
+
+// CHECK-LABEL: @query_blocks
+// CHECK-NOT: ssa.fused_select
+func.func @query_blocks(%q: !q, %kc: !k, %k: !k) -> !ssa.selection<?x2x?x4, key_block = 64, query_block = 8, sorted> {
+  %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<32>, reduce = sum} : !q, !k, !k -> !s
+  %i = ssa.rebin sum %s of %k {from = #ssa.blocks<32>, query_block = 8, to = #ssa.blocks<64>} : !s, !k -> !s
+  // expected-remark @below {{is not scored and selected in one kernel: 'ssa.rebin' joins the scores of 8 queries}}
+  %a = ssa.topk %i of %k for %q : !s, !k, !q -> !ssa.selection<?x2x?x4, key_block = 64, query_block = 8, sorted>
+  return %a : !ssa.selection<?x2x?x4, key_block = 64, query_block = 8, sorted>
+}
+
+// CHECK-LABEL: @thirds
+func.func @thirds(%q: !q, %kc: !k, %k: !k) -> !ssa.selection<?x2x?x4, key_block = 48, sorted> {
+  %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<16>, reduce = sum} : !q, !k, !k -> !s
+  %i = ssa.rebin max %s of %k {from = #ssa.blocks<16>, to = #ssa.blocks<48>} : !s, !k -> !s
+  // expected-remark @below {{is not scored and selected in one kernel: 'ssa.rebin' makes windows of 3 scores that begin every 3, of which steps of 64 are no multiple}}
+  %a = ssa.topk %i of %k : !s, !k -> !ssa.selection<?x2x?x4, key_block = 48, sorted>
+  return %a : !ssa.selection<?x2x?x4, key_block = 48, sorted>
+}
+
+// CHECK-LABEL: @twice
+func.func @twice(%q: !q, %kc: !k, %k: !k) -> !sel {
+  %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<16>, reduce = sum} : !q, !k, !k -> !s
+  %i = ssa.rebin max %s of %k {from = #ssa.blocks<16>, to = #ssa.blocks<32>} : !s, !k -> !s
+  %j = ssa.rebin sum %i of %k {from = #ssa.blocks<32>, to = #ssa.blocks<64>} : !s, !k -> !s
+  // expected-remark @below {{is not scored and selected in one kernel: 'ssa.rebin' changes the scores}}
+  %a = ssa.topk %j of %k : !s, !k -> !sel
+  return %a : !sel
 }
 
 // CHECK-LABEL: @share

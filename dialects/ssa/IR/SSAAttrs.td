@@ -280,11 +280,14 @@ def SSA_FusedSelectAttr : AttrDef<SSA_Dialect, "FusedSelect"> {
     select from them while others score the next.
 
     - `min_columns`: rows of fewer scores go the long way, where that is faster.
-    - `max_columns`: rows of more scores do, too. Each block of the kernel has memory for two sets of its rows of so many.
+    - `max_columns`: rows of more scores do, too.
+    - `stretch`: if not 0, rows are selected from while they are being scored, so many columns of scores at a time, and only what may be among
+      the greatest is kept: memory does not depend on how long rows are. If 0, a row is selected from when it is complete. Each block of the
+      kernel has memory for two sets of its rows, of `stretch` or of `max_columns` scores.
 
     Example: `#ssa.fused_select<min_columns = 1024, max_columns = 4096>`.
   }];
-  let parameters = (ins "int64_t":$min_columns, "int64_t":$max_columns);
+  let parameters = (ins "int64_t":$min_columns, "int64_t":$max_columns, DefaultValuedParameter<"int64_t", "0">:$stretch);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -292,6 +295,11 @@ def SSA_FusedSelectAttr : AttrDef<SSA_Dialect, "FusedSelect"> {
     static StringRef attrName() { return "ssa.fused_select"; }
     /// That of `op`, null if it has none.
     static FusedSelectAttr of(Operation *op) { return op->getAttrOfType<FusedSelectAttr>(attrName()); }
+
+    /// Of rows that come in stretches: the entries that a row's list has room for when the lists of a selection have `width`, and so many with which
+    /// it counts as full.
+    static int64_t getListTrigger(int64_t width) { return std::max<int64_t>(2 * width, 256); }
+    static int64_t getListEntries(int64_t width, int64_t stretch) { return getListTrigger(width) + std::max(stretch, width); }
   }];
 }
 

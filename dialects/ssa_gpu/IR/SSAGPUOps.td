@@ -419,9 +419,8 @@ def SSAGPU_MmaOp : SSAGPU_Op<"mma", [MemoryEffects<[MemRead]>, TypesMatchWith<"r
   let summary = "matrix product added to an accumulator";
   let description = [{
     `result = lhs * rhs + accumulator`, or `lhs * transpose(rhs) + accumulator` with `transposed`: `rhs` is then `NxK`, else `KxN`. `lhs` is an
-    operand tile, or a tile in shared memory. Elements of 8 bits are for `wgmma`, with both in shared memory and `rhs` transposed; products of them
-    are added up with fewer bits than f32 has. With `async` (of `wgmma`) the result is not there, and operands in shared memory are still being
-    read, until a `wait_mma` of the result.
+    operand tile, or a tile in shared memory. Elements of 8 bits are for `wgmma`, with `rhs` transposed; products of them are added up
+    with fewer bits than f32 has. With `async` (of `wgmma`) the result is not there, and operands in shared memory are still being read, until a `wait_mma` of the result.
   }];
   let arguments = (ins AnyTypeOf<[SSAGPU_Operand, SSAGPU_SharedType]>:$lhs, SSAGPU_SharedType:$rhs, SSAGPU_Accumulator:$accumulator,
       UnitAttr:$transposed, UnitAttr:$async, SSAGPU_FamilyAttr:$family);

@@ -262,9 +262,12 @@ LogicalResult ChunkAttr::verify(function_ref<InFlightDiagnostic()> emitError, in
   return success();
 }
 
-LogicalResult FusedSelectAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t minColumns, int64_t maxColumns) {
+LogicalResult FusedSelectAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t minColumns, int64_t maxColumns, int64_t stretch) {
+  constexpr int64_t step = 64, most = 1 << 20;
   if (minColumns < 0 || maxColumns < minColumns || maxColumns > std::numeric_limits<int32_t>::max())
     return emitError() << "expected 'min_columns' and 'max_columns' to be in 0 .. 2147483647 and not to fall, but got " << minColumns << " and "
                        << maxColumns;
+  if (stretch < 0 || stretch % step != 0 || stretch > most)
+    return emitError() << "expected 'stretch' to be a multiple of " << step << " in 0 .. " << most << ", but got " << stretch;
   return success();
 }

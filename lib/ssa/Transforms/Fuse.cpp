@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ssa/IR/Geometry.h"
+#include "ssa/IR/Regroup.h"
 #include "ssa/IR/SelectChain.h"
 #include "ssa/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -43,38 +44,59 @@ struct FuseGatherIntoAttend : OpRewritePattern<SparseAttendOp> {
   }
 };
 
-/// Whether one kernel can score and select: decided for a `topk` and the `route` that its scores come from.
+/// Whether one kernel can score and select: decided for a `topk` and the `route` that its scores come from, regrouped by a `rebin` or not.
 class ScoreAndSelect {
 public:
-  ScoreAndSelect(TopKOp topk, RouteOp route, TargetAttr target)
-      : topk(topk), route(route), target(target), heads(route.getQuery().getType().getDimSize(1)), keyHeads(route.getKey().getType().getDimSize(1)),
-        group(heads / route.getType().getDimSize(1)), headsPerKey(std::gcd(group, heads / keyHeads)) {}
+  ScoreAndSelect(const SelectChain &chain, TargetAttr target)
+      : topk(chain.topk), route(cast<RouteOp>(chain.links.front().op)), rebin(dyn_cast<RebinOp>(chain.links.back().op)), target(target),
+        heads(route.getQuery().getType().getDimSize(1)), keyHeads(route.getKey().getType().getDimSize(1)),
+        group(heads / route.getType().getDimSize(1)), headsPerKey(std::gcd(group, heads / keyHeads)) {
+    // A complete row is the quickest to select a narrow list from; tokens are too many for that.
+    if (rebin || topk.getType().getWidth() > maxWidthOfRow || topk.getType().getKeyBlock() == 1)
+      stretch = columnsOfStretch;
+  }
 
   /// Why it cannot; empty if it can.
   std::string getReason() const;
   /// The longest rows for which the memory of all blocks takes no more than `bytes`; 0 if there are none.
   int64_t getColumns(int64_t bytes) const;
 
+  int64_t stretch = 0; // of columns, in which rows are selected from; 0: a row is complete then
+
 private:
+  std::string getReasonOfRebin() const;
+
+  static constexpr int64_t maxWidthOfRow = 64, columnsOfStretch = 2048;
   mutable TopKOp topk; // their accessors are not const
   mutable RouteOp route;
+  mutable RebinOp rebin; // may be null
   TargetAttr target;
   int64_t heads, keyHeads, group, headsPerKey;
 };
 
 } // namespace
 
+std::string ScoreAndSelect::getReasonOfRebin() const {
+  if (!rebin)
+    return "";
+  if (int64_t queryBlock = rebin.getQueryBlock(); queryBlock != 1)
+    return ("'ssa.rebin' joins the scores of " + Twine(queryBlock) + " queries").str();
+  Regroup regroup(rebin);
+  if (!regroup.divides(columnsOfStretch))
+    return ("'ssa.rebin' makes windows of " + Twine(regroup.getWindow()) + " scores that begin every " + Twine(regroup.ratio) +
+            ", of which steps of 64 are no multiple").str();
+  return "";
+}
+
 std::string ScoreAndSelect::getReason() const {
-  constexpr int64_t maxWidth = 64, alignment = 16;
+  constexpr int64_t alignment = 16;
   Type query = route.getQuery().getType().getElementType(), key = route.getKey().getType().getElementType();
   int64_t rowBytes = route.getKey().getType().getDimSize(3) * key.getIntOrFloatBitWidth() / 8;
   if (!target.hasWGMMA() || !target.hasTMA())
     return ("'" + target.getChip() + "' has no 'wgmma'").str();
-  if (topk.getType().getWidth() > maxWidth)
-    return ("its lists have " + Twine(topk.getType().getWidth()) + " entries, more than " + Twine(maxWidth)).str();
   if (topk.getTopP())
     return "'top_p' needs a whole row before it takes anything";
-  if (route.getWithin())
+  if (route.getWithin() || topk.getWithin())
     return "keys under 'within' are not neighbours";
   if (route.getBound())
     return "a bound is made of two products";
@@ -84,16 +106,20 @@ std::string ScoreAndSelect::getReason() const {
     return ("rows of keys have " + Twine(rowBytes) + " bytes, which is no multiple of " + Twine(alignment)).str();
   if (headsPerKey != group)
     return "a selection head has several key heads";
-  if (!route.getScore().empty())
-    return "the values of its score region need registers that its tiles take";
-  return "";
+  return getReasonOfRebin();
 }
 
 int64_t ScoreAndSelect::getColumns(int64_t bytes) const {
   // Two warpgroups have 128 pairs of a query and a head each, with eight queries at least; there are two sets of their rows.
   constexpr int64_t warpgroups = 2, pairs = 128, eight = 8, sets = 2, entryBytes = 4, step = 64;
   int64_t tiles = ssa::ceilDiv(group, pairs / eight), queries = pairs / ssa::ceilDiv(group, tiles) / eight * eight;
-  return bytes / (target.numSMs() * sets * warpgroups * queries * entryBytes) / step * step;
+  int64_t bytesOfRow = bytes / (target.numSMs() * warpgroups * queries);
+  if (!stretch)
+    return bytesOfRow / (sets * entryBytes) / step * step;
+  Regroup regroup = rebin ? Regroup(rebin) : Regroup();
+  int64_t entries = FusedSelectAttr::getListEntries(topk.getType().getWidth(), regroup.getMaxColumns(stretch));
+  bool fits = (sets * (stretch + regroup.before) + 2 * entries) * entryBytes <= bytesOfRow;
+  return fits ? std::numeric_limits<int32_t>::max() : 0;
 }
 
 namespace {
@@ -120,16 +146,16 @@ struct Fuse : ssa::impl::SSAFusePassBase<Fuse> {
     if (!target || FusedSelectAttr::of(op) || op.getType().getWidth() == 0 || failed(chain))
       return;
     auto decline = [&](const Twine &reason) { op.emitRemark("is not scored and selected in one kernel: ") << reason; };
-    auto route = dyn_cast<RouteOp>(chain->links.back().op);
-    if (!route)
-      return decline("'" + chain->links.back().op->getName().getStringRef() + "' changes the scores");
-    ScoreAndSelect kernel(op, route, target);
+    for (const SelectChain::Link &link : ArrayRef(chain->links).drop_front())
+      if (!isa<RebinOp>(link.op) || chain->links.size() > 2)
+        return decline("'" + link.op->getName().getStringRef() + "' changes the scores");
+    ScoreAndSelect kernel(*chain, target);
     int64_t columns = kernel.getColumns(bytes);
     if (std::string reason = kernel.getReason(); !reason.empty())
       return decline(reason);
     if (columns == 0)
       return decline("its scores need more than " + Twine(bytes.getValue()) + " bytes");
-    op->setAttr(FusedSelectAttr::attrName(), FusedSelectAttr::get(&getContext(), std::min<int64_t>(minColumns, columns), columns));
+    op->setAttr(FusedSelectAttr::attrName(), FusedSelectAttr::get(&getContext(), std::min<int64_t>(minColumns, columns), columns, kernel.stretch));
   }
 };
 

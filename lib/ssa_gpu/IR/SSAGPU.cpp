@@ -275,8 +275,8 @@ LogicalResult MmaOp::verify() {
   int64_t step = 32 / getRhs().getType().getElementBytes(); // inner columns of an instruction
   if (k % step != 0 || n % 8 != 0)
     return emitOpError() << "expected the inner size to be a multiple of " << step << " and the columns of 8, but got " << k << " and " << n;
-  if (step == 32 && (getFamily() != Family::wgmma || !getTransposed() || !isa<SharedType>(getLhs().getType())))
-    return emitOpError("expected 'wgmma' of two tiles in shared memory, the right one transposed, as elements have 8 bits");
+  if (step == 32 && (getFamily() != Family::wgmma || !getTransposed()))
+    return emitOpError("expected 'wgmma' and a transposed right operand, as elements have 8 bits");
   if (getAsync() && getFamily() != Family::wgmma)
     return emitOpError("expected 'wgmma', as 'async' needs it");
   // A group's columns are whole blocks of the instructions, and of a right operand that is not transposed whole panels.

@@ -49,3 +49,29 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!keys = !ssa_gpu.shared<64x64xf8E4M3FN>
+!operand = tensor<64x64xf8E4M3FN, #ssa_gpu.operand>
+!result = tensor<64x64xf32, #ssa_gpu.accumulator>
+
+// Of 8 bits: 32 columns, four in a register.
+
+// CHECK-LABEL: gpu.func @narrow
+// CHECK-COUNT-2: nvvm.ldmatrix
+// CHECK-NOT: nvvm.ldmatrix
+// CHECK: llvm.inline_asm
+// CHECK-SAME: m64n64k32.f32.e4m3.e4m3 {$0, {{.*}}, $31}, {$32, $33, $34, $35}, $40, 0, 1, 1;
+// CHECK-SAME: add.s64 d0, $40, 2;
+// CHECK-SAME: {$0, {{.*}}, $31}, {$36, $37, $38, $39}, d0, 1, 1, 1;
+gpu.module @kernels {
+  gpu.func @narrow() kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %b = ssa_gpu.alloc : !keys
+    %a = ssa_gpu.alloc : !keys
+    %lhs = ssa_gpu.load_operand %a : !keys -> !operand
+    %zero = arith.constant dense<0.0> : !result
+    %r = ssa_gpu.mma wgmma %lhs, transposed %b, %zero : !operand, !keys, !result
+    gpu.return
+  }
+}

@@ -198,6 +198,41 @@ func.func @one_kernel(%q: !q, %kc: !k, %k: !k) -> tensor<?x2x?x16xi32> {
 
 // -----
 
+!q = tensor<?x32x?x128xbf16>
+!k = tensor<?x2x?x128xbf16>
+!s = tensor<?x2x?x?xf32>
+!sel = !ssa.selection<?x2x?x16, key_block = 64, sorted>
+
+// In stretches: memory of blocks is that of two sets of 16 rows, of 1024 scores and one before, and of a list for each row with 2 x (256 + 257)
+// words, however long rows are. Consumers hand over a stretch at a time.
+// CHECK: gpu.func @ssa_route_topk(
+// CHECK: ssa_gpu.roles threads [256, 32, 224] registers [200, 56, 56] {
+// CHECK: ssa_gpu.acquire %[[ROWS:.*]][
+// CHECK: ssa_gpu.mma wgmma async
+// CHECK: ssa_gpu.publish %[[ROWS]][
+// CHECK: }, {
+// CHECK: ssa_gpu.copy_box
+// CHECK: }, {
+// CHECK: ssa_gpu.await %[[ROWS]][
+// CHECK: memref.atomic_rmw addi
+// CHECK: ssa_gpu.release %[[ROWS]][
+// CHECK-LABEL: func.func @stretches
+// CHECK: %[[BLOCKS:.*]] = arith.select %{{.*}}, %c132, %c0
+// CHECK: memref.alloc(%[[BLOCKS]]) : memref<?x32x1032xf32>
+// CHECK: memref.alloc(%[[BLOCKS]]) : memref<?x16x1026xi32>
+// CHECK: gpu.launch_func {{.*}}ssa_route_softmax
+// CHECK: gpu.launch_func {{.*}}ssa_route_topk
+// CHECK: gpu.launch_func {{.*}}ssa_rebin
+func.func @stretches(%q: !q, %kc: !k, %k: !k) -> tensor<?x2x?x16xi32> {
+  %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<32, stride = 16>, mask = #ssa.mask<causal>, normalize = softmax, reduce = sum} : !q, !k, !k -> !s
+  %i = ssa.rebin sum %s of %k {from = #ssa.blocks<32, stride = 16>, to = #ssa.blocks<64>} : !s, !k -> !s
+  %a = ssa.topk %i of %k {mask = #ssa.mask<causal>, ssa.chunk = #ssa.chunk<bytes = 1048576, rows = 16>, ssa.fused_select = #ssa.fused_select<min_columns = 1, max_columns = 65536, stretch = 1024>} : !s, !k -> !sel
+  %r = ssa.to_indices %a : !sel -> tensor<?x2x?x16xi32>
+  return %r : tensor<?x2x?x16xi32>
+}
+
+// -----
+
 !q = tensor<?x4x?x64xf32>
 !s = tensor<?x4x?x?xf32>
 !sel = !ssa.selection<?x4x?x16, key_block = 1, sorted>

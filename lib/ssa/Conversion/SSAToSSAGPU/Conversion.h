@@ -132,27 +132,34 @@ LogicalResult buildRoute(HostFunction &host, RouteOp op, const ScoreBuffer &scor
 void buildRebin(HostFunction &host, RebinOp op, Value input, Value output);
 void buildTopK(HostFunction &host, TopKOp op, Value scores, Value selection, const RowPart &part);
 
-/// A kernel that scores and selects at once.
+struct RouteStream;
+
+/// A kernel that scores and selects at once, as `#ssa.fused_select` says.
 class RouteSelect {
 public:
-  /// Nothing if there is no such kernel for the ops.
-  static std::optional<RouteSelect> get(HostFunction &host, RouteOp route, TopKOp topk);
+  /// Nothing if there is no such kernel for the chain.
+  static std::optional<RouteSelect> get(HostFunction &host, const SelectChain &chain);
 
   /// On the host: whether it is to be used for all rows; the bytes that it needs of memory for a row.
-  Value isUsed(FusedSelectAttr fused) const;
+  Value isUsed() const;
   Value getBytesPerRow() const;
   /// Memory for `rows` rows of `batches` sequences, where it is used.
   void allocate(Value isUsed, Value batches, Value rows);
   LogicalResult build(const RowPart &part, Value selection) const;
 
 private:
-  RouteSelect(HostFunction &host, RouteOp route, TopKOp topk) : host(&host), route(route), topk(topk) {}
+  RouteSelect(HostFunction &host, RouteOp route, RebinOp rebin, TopKOp topk, FusedSelectAttr fused)
+      : host(&host), route(route), rebin(rebin), topk(topk), fused(fused) {}
+  int64_t getSelectorBytes() const;
+  RouteStream getStream() const;
 
   HostFunction *host;
-  mutable RouteOp route; // its accessors are not const
+  mutable RouteOp route; // their accessors are not const
+  mutable RebinOp rebin; // may be null
   mutable TopKOp topk;
+  FusedSelectAttr fused;
   int64_t tileQueries = 0, blocks = 0;
-  Value maxBatches, maxRows, scratch, maxima;
+  Value maxBatches, maxRows, scratch, maxima, lists;
 };
 
 /// Makes the kernels of a `topk` that has chunks, and of all that leads to it.

@@ -210,21 +210,73 @@ Value RouteRoleKernel::joinStep(TileEmitter &t, Value products, Value number, Va
   return hideScores(t, scores, step, visible);
 }
 
-Value RouteRoleKernel::beginProducts(TileEmitter &t, Value stage, Value chunk) {
-  return t.beginMma(t.slot(keyLow, stage), t.slot(queryLow, chunk), /*transposed=*/true, splat(t, getColumns(), 0));
+Value RouteRoleKernel::beginProducts(TileEmitter &t, Value lhs, Value chunk) {
+  return t.beginMma(lhs, t.slot(queryLow, chunk), /*transposed=*/true, splat(t, getColumns(), 0));
+}
+
+Value RouteRoleKernel::awaitProducts(TileEmitter &t, Value ticket) {
+  t.await(keyPipe, ticket);
+  return beginProducts(t, t.slot(keyLow, slotOf(ticket, plan.keyStages)), i32(0));
 }
 
 /// The scores of a step, from several chunks; where registers allow the products of one are under way while those of another are joined.
 Value RouteRoleKernel::joinChunks(TileEmitter &t, const Step &step) {
-  bool inPairs = plan.groups <= groupsOfTwoProducts && plan.chunks % 2 == 0;
-  return loop(i32(0), i32(plan.chunks), i32(inPairs ? 2 : 1), splat(t, foldedColumns(), c.isMax() ? -infinity : 0),
-              [&](Value chunk, ValueRange before) -> SmallVector<Value> {
-    if (!inPairs)
-      return {joinHeads(t, chunk, chunk, step, before[0])};
-    Value second = add(chunk, i32(1)), products[] = {beginProducts(t, step.stage, chunk), beginProducts(t, step.stage, second)};
-    Value joined = joinProducts(t, t.waitMma(products[0], 1), chunk, step, before[0]);
-    return {joinProducts(t, t.waitMma(products[1], 0), second, step, joined)};
-  })[0];
+  KeyScales scales = getKeyScales(t, step);
+  auto join = [&](Value products, Value chunk, Value before) { return joinUnscaled(t, products, chunk, step, scales, before); };
+  Value joined = splat(t, foldedColumns(), c.isMax() ? -infinity : 0);
+  if (!hasTwoProducts() || plan.chunks % 2 != 0) {
+    joined = loop(i32(0), i32(plan.chunks), i32(1), joined, [&](Value chunk, ValueRange before) -> SmallVector<Value> {
+      return {join(multiply(t, chunk, step.stage), chunk, before[0])};
+    })[0];
+    return scaleJoined(t, joined, scales);
+  }
+  // Keys in registers are read from shared memory once for all chunks: 16 registers, as many as there are.
+  constexpr int64_t maxRowBytes = 128;
+  Value lhs = t.slot(keyLow, step.stage);
+  if (plan.paddedDim * plan.elementType.getIntOrFloatBitWidth() / 8 <= maxRowBytes)
+    lhs = t.loadOperand(lhs);
+  Value last = i32(plan.chunks - 2), products = t.waitMma(beginProducts(t, lhs, i32(0)), 0);
+  SmallVector<Value> state = loop(i32(0), last, i32(2), {joined, products}, [&](Value chunk, ValueRange carried) -> SmallVector<Value> {
+    Value second = add(chunk, i32(1)), third = add(chunk, i32(2));
+    Value products = beginProducts(t, lhs, second), joined = join(carried[1], chunk, carried[0]);
+    products = t.waitMma(products, 0);
+    Value ahead = beginProducts(t, lhs, third);
+    joined = join(products, second, joined);
+    return {joined, t.waitMma(ahead, 0)};
+  });
+  products = beginProducts(t, lhs, add(last, i32(1)));
+  joined = join(state[1], last, state[0]);
+  joined = join(t.waitMma(products, 0), add(last, i32(1)), joined);
+  return scaleJoined(t, joined, scales);
+}
+
+/// Scores of steps from one chunk. The products of one step are under way while those of the step before are joined.
+SmallVector<Value> RouteRoleKernel::consumeAhead(TileEmitter &t, ValueRange initial,
+                                                 llvm::function_ref<Value(Value number, Value products, Value ticket, Value greatest)> join) {
+  bool hasMaxima = initial.size() > 1;
+  auto greatestOf = [&](ValueRange carried) { return hasMaxima ? carried[1] : Value(); };
+  auto carry = [&](Value ticket, Value greatest) { return hasMaxima ? SmallVector<Value>{ticket, greatest} : SmallVector<Value>{ticket}; };
+  // Turns of two steps, as long as there is one behind them.
+  Value rest = add(beginStep, mul(div(sub(sub(endStep, beginStep), i32(1)), i32(2)), i32(2)));
+  SmallVector<Value> state(initial);
+  state.push_back(t.waitMma(awaitProducts(t, initial[0]), 0));
+  state = loop(beginStep, rest, i32(2), state, [&](Value number, ValueRange carried) {
+    Value ticket = carried[0], greatest = greatestOf(carried), products = carried.back();
+    for (int64_t i : {0, 1}) {
+      Value after = next(ticket, plan.keyStages), ahead = awaitProducts(t, after);
+      greatest = join(add(number, i32(i)), products, ticket, greatest);
+      products = t.waitMma(ahead, 0);
+      ticket = after;
+    }
+    SmallVector<Value> yielded = carry(ticket, greatest);
+    yielded.push_back(products);
+    return yielded;
+  });
+  Value greatest = join(rest, state.back(), state[0], greatestOf(state)), ticket = next(state[0], plan.keyStages);
+  return loop(add(rest, i32(1)), endStep, i32(1), carry(ticket, greatest), [&](Value number, ValueRange carried) {
+    Value products = t.waitMma(awaitProducts(t, carried[0]), 0);
+    return carry(next(carried[0], plan.keyStages), join(number, products, carried[0], greatestOf(carried)));
+  });
 }
 
 std::pair<Value, Value> RouteRoleKernel::consumeScores(TileEmitter &t, Value ticket,
@@ -234,40 +286,29 @@ std::pair<Value, Value> RouteRoleKernel::consumeScores(TileEmitter &t, Value tic
     store(scores, toIndex(mul(number, i32(keys))));
     return maxima ? arith::MaxNumFOp::create(builder, loc, greatest, scores).getResult() : Value();
   };
+  auto joinOne = [&](Value number, Value products, Value ticket, Value greatest) {
+    return keep(number, joinStep(t, products, number, ticket, visible), greatest);
+  };
   auto carry = [&](Value ticket, Value greatest) { return maxima ? SmallVector<Value>{ticket, greatest} : SmallVector<Value>{ticket}; };
-  auto greatestOf = [&](ValueRange carried) { return maxima ? carried[1] : Value(); };
-  SmallVector<Value> last = carry(ticket, maxima);
-  Value rest = beginStep;
-  if (plan.chunks == 1 && plan.groups <= groupsOfTwoProducts) {
-    // One is under way while the other's scores are made.
-    rest = sub(endStep, rem(max(sub(endStep, beginStep), i32(0)), i32(2)));
-    last = loop(beginStep, rest, i32(2), last, [&](Value number, ValueRange carried) {
-      Value tickets[] = {carried[0], next(carried[0], plan.keyStages)}, products[2], greatest = greatestOf(carried);
-      for (int64_t i : {0, 1}) {
-        t.await(keyPipe, tickets[i]);
-        products[i] = beginProducts(t, slotOf(tickets[i], plan.keyStages), i32(0));
-      }
-      for (int64_t i : {0, 1}) {
-        Value step = add(number, i32(i));
-        greatest = keep(step, joinStep(t, t.waitMma(products[i], 1 - i), step, tickets[i], visible), greatest);
-      }
-      return carry(next(tickets[1], plan.keyStages), greatest);
-    });
+  SmallVector<Value> state = carry(ticket, maxima);
+  if (plan.chunks == 1 && hasTwoProducts()) {
+    state = ifElse(lt(beginStep, endStep), ValueRange(state).getTypes(), [&] { return consumeAhead(t, state, joinOne); }, [&] { return state; });
+    return {state[0], maxima ? state[1] : Value()};
   }
-  last = loop(rest, endStep, i32(1), last, [&](Value number, ValueRange carried) {
-    Value ticket = carried[0], stage = slotOf(ticket, plan.keyStages), scores;
+  state = loop(beginStep, endStep, i32(1), state, [&](Value number, ValueRange carried) {
+    Value ticket = carried[0], greatest = maxima ? carried[1] : Value(), stage = slotOf(ticket, plan.keyStages);
     t.await(keyPipe, ticket);
     if (plan.chunks == 1) {
-      scores = joinStep(t, multiply(t, i32(0), stage), number, ticket, visible);
+      greatest = joinOne(number, multiply(t, i32(0), stage), ticket, greatest);
     } else {
       Step step{toIndex(mul(number, i32(keys))), stage};
-      scores = joinChunks(t, step);
+      Value scores = joinChunks(t, step);
       t.release(keyPipe, ticket);
-      scores = hideScores(t, scores, step, visible);
+      greatest = keep(number, hideScores(t, scores, step, visible), greatest);
     }
-    return carry(next(ticket, plan.keyStages), keep(number, scores, greatestOf(carried)));
+    return carry(next(ticket, plan.keyStages), greatest);
   });
-  return {last[0], greatestOf(last)};
+  return {state[0], maxima ? state[1] : Value()};
 }
 
 void RouteRoleKernel::buildScores(int64_t maxBlocks) {

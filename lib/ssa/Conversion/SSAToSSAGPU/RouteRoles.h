@@ -40,9 +40,13 @@ protected:
   void takeReferences(TileEmitter &t);
   /// Scores of all steps of an item. The next ticket of keys and, joined with `maxima` if that is given, the greatest score of every row and
   /// column of the steps' tiles.
-  /// Warpgroups whose warps have registers for two products at a time.
-  static constexpr int64_t groupsOfTwoProducts = 2;
-  Value beginProducts(TileEmitter &t, Value stage, Value chunk);
+  /// Whether warps have registers for two products at a time: up to two warpgroups, if scores need none for other values of a region.
+  bool hasTwoProducts() const { return plan.groups <= 2 && isProportional(); }
+  Value beginProducts(TileEmitter &t, Value lhs, Value chunk);
+  /// The same of the only chunk, with the keys of a ticket as soon as they are there.
+  Value awaitProducts(TileEmitter &t, Value ticket);
+  SmallVector<Value> consumeAhead(TileEmitter &t, ValueRange initial,
+                                  llvm::function_ref<Value(Value number, Value products, Value ticket, Value greatest)> join);
   Value joinChunks(TileEmitter &t, const Step &step);
   Value joinStep(TileEmitter &t, Value products, Value number, Value ticket, const VisibleBlocks &visible);
   std::pair<Value, Value> consumeScores(TileEmitter &t, Value ticket, llvm::function_ref<void(Value scores, Value firstColumn)> store,

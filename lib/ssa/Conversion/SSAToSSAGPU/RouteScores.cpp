@@ -98,34 +98,57 @@ static Follows getFollows(Value value, Value product, unsigned depth = 0) {
   return isFactor && are({Follows::proportional, Follows::constant}) ? Follows::proportional : Follows::otherwise;
 }
 
-/// True if scores are proportional to a positive scale, which then can come after heads are joined.
-bool RouteTileKernel::scalesLast() const {
-  if (!c.op.getScales() || c.isSoftmax())
-    return false;
+bool RouteTileKernel::isProportional() const {
   if (c.op.getScore().empty())
     return true;
   Block &region = c.op.getScore().front();
   return getFollows(region.getTerminator()->getOperand(0), region.getArgument(0)) == Follows::proportional;
 }
 
-Value RouteTileKernel::joinProducts(TileEmitter &t, Value products, Value chunk, const Step &step, Value before) {
+/// True if scales can come after heads are joined.
+bool RouteTileKernel::scalesLast() const { return c.op.getScales() && !c.isSoftmax() && isProportional(); }
+
+/// Where scales come last. With a negative one scores are another function of the product, and with an infinite one the order counts: then
+/// every product has its own.
+RouteTileKernel::KeyScales RouteTileKernel::getKeyScales(TileEmitter &t, const Step &step) {
   if (!scalesLast() || plan.family != ssa_gpu::Family::wgmma || foldedColumns() != plan.queries * plan.groups)
-    return joinScaled(t, products, chunk, step, before);
-  // With a negative scale scores are another function of the product, and with an infinite one the order counts.
+    return {};
   Value scales = t.mapRows(f32Type(), [&](Value entry) { return t.loadEntry(t.slot(scaleRing, step.stage), entry); });
   auto compare = [&](arith::CmpFPredicate predicate, double limit) { return arith::CmpFOp::create(builder, loc, predicate, scales, rowsOf(t, limit)); };
-  Value isPositive = t.warpAll(both(compare(arith::CmpFPredicate::OGE, 0), compare(arith::CmpFPredicate::OLT, infinity)));
-  return ifElse(
-      isPositive, t.accumulatorType(foldedColumns(), f32Type()),
-      [&] {
-        scalesAfter = true;
-        Value joined = fmul(joinScaled(t, products, chunk, step, Value()), t.broadcast(scales, foldedColumns()));
-        scalesAfter = false;
-        if (before)
-          joined = c.isMax() ? arith::MaximumFOp::create(builder, loc, before, joined).getResult() : fadd(before, joined);
-        return SmallVector<Value>{joined};
-      },
-      [&] { return SmallVector<Value>{joinScaled(t, products, chunk, step, before)}; })[0];
+  return {scales, t.warpAll(both(compare(arith::CmpFPredicate::OGE, 0), compare(arith::CmpFPredicate::OLT, infinity)))};
+}
+
+/// Joins the products of a chunk with what is joined of those before; without scales, if they come last.
+Value RouteTileKernel::joinUnscaled(TileEmitter &t, Value products, Value chunk, const Step &step, const KeyScales &scales, Value before) {
+  if (!scales.rows)
+    return joinScaled(t, products, chunk, step, before);
+  auto withoutScales = [&] {
+    scalesAfter = true;
+    Value joined = joinScaled(t, products, chunk, step, before);
+    scalesAfter = false;
+    return SmallVector<Value>{joined};
+  };
+  return ifElse(scales.comeLast, t.accumulatorType(foldedColumns(), f32Type()), withoutScales,
+                [&] { return SmallVector<Value>{joinScaled(t, products, chunk, step, before)}; })[0];
+}
+
+/// What is joined, with the scales that come last.
+Value RouteTileKernel::scaleJoined(TileEmitter &t, Value joined, const KeyScales &scales) {
+  if (!scales.rows)
+    return joined;
+  return ifElse(scales.comeLast, joined.getType(), [&] { return SmallVector<Value>{fmul(joined, t.broadcast(scales.rows, foldedColumns()))}; },
+                [&] { return SmallVector<Value>{joined}; })[0];
+}
+
+/// Scores of one chunk, whose keys may have scales of their own.
+Value RouteTileKernel::joinProducts(TileEmitter &t, Value products, Value chunk, const Step &step, Value before) {
+  KeyScales scales = getKeyScales(t, step);
+  if (!scales.rows)
+    return joinScaled(t, products, chunk, step, before);
+  Value joined = scaleJoined(t, joinUnscaled(t, products, chunk, step, scales, Value()), scales);
+  if (!before)
+    return joined;
+  return c.isMax() ? arith::MaximumFOp::create(builder, loc, before, joined).getResult() : fadd(before, joined);
 }
 
 /// The same with scales, if there are any, applied to every product, unless they come after.

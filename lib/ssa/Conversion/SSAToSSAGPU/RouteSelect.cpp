@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RouteRoles.h"
+#include "RouteSelect.h"
 #include "WarpTopK.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -16,55 +16,63 @@
 using namespace mlir;
 using namespace mlir::ssa;
 
-namespace {
+//===----------------------------------------------------------------------===//
+// What both kernels have
+//===----------------------------------------------------------------------===//
 
-class RouteSelectKernel : public RouteRoleKernel {
-public:
-  RouteSelectKernel(RouteContext &c, const RoutePlan &plan, TopKOp topk)
-      : RouteRoleKernel(c, plan, "ssa_route_topk", /*keysFirst=*/true, numProducers, numSelectors), topk(topk) {}
-
-  void build(int64_t maxBlocks);
-
-  static constexpr int64_t numProducers = 32, numSelectors = 224, sets = 2;
-  /// Warpgroups that score: more would leave too few registers for the selectors.
-  static constexpr int64_t maxGroups = 2;
-  /// Groups of columns of which the greatest score is known: the rows of a step's tile.
-  static constexpr int64_t groups = 64;
-
-private:
-  void decode(Value item);
-  SmallVector<Value> consume(Value item, ValueRange tickets);
-  SmallVector<Value> select(Value item, Value ticket, WarpSelector &selector);
-  /// Row `query` (index) of the set of a ticket, in this block's memory.
-  SmallVector<Value> placeOf(Value ticket, Value query);
-  using Emitter::select;
-
-  TopKOp topk;
-  Value rowsPipe;
-};
-
-} // namespace
-
-void RouteSelectKernel::decode(Value item) {
+void SelectRoleKernel::decode(Value item) {
   decodeRows(item);
   std::tie(beginStep, endStep) = getSteps(index(0), ceilDiv(c.getColumns(*this), index(keys)));
   beginStep = min(beginStep, endStep);
 }
 
-SmallVector<Value> RouteSelectKernel::placeOf(Value ticket, Value query) {
+SmallVector<Value> SelectRoleKernel::placeOf(Value ticket, Value query) {
   Value block = gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x);
   return {block, add(mul(toIndex(slotOf(ticket, sets)), index(plan.tileQueries())), query)};
 }
 
+void SelectRoleKernel::storeTo(TileEmitter &t, RouteArgument a, Value ticket, Value scores, Value firstColumn) {
+  BufferView view(*this, get(a));
+  Value begin = add(view.getBegin(*this, placeOf(ticket, index(0))), firstColumn);
+  t.storeColumns(scores, view.buffer, i32(keys), [&](Value query) -> RowPlace { return {view.advance(*this, begin, 1, toIndex(query)), bit(true)}; });
+}
+
+TopKOperands SelectRoleKernel::getOperands() {
+  TopKOperands in;
+  in.selection = get(RouteArgument::selection);
+  in.tokens = get(RouteArgument::topkTokens);
+  in.queries = get(RouteArgument::topkQueries);
+  return in;
+}
+
+//===----------------------------------------------------------------------===//
+// Complete rows
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class RouteSelectKernel : public SelectRoleKernel {
+public:
+  RouteSelectKernel(RouteContext &c, const RoutePlan &plan, TopKOp topk) : SelectRoleKernel(c, plan, topk, numSelectors) {}
+
+  void build(int64_t maxBlocks);
+
+  static constexpr int64_t numSelectors = 224;
+  /// Groups of columns of which the greatest score is known: the rows of a step's tile.
+  static constexpr int64_t groups = 64;
+
+private:
+  SmallVector<Value> consume(Value item, ValueRange tickets);
+  SmallVector<Value> select(Value item, Value ticket, WarpSelector &selector);
+  using Emitter::select;
+};
+
+} // namespace
+
 SmallVector<Value> RouteSelectKernel::consume(Value item, ValueRange tickets) {
   TileEmitter t(*this, plan.keys, plan.groups);
   decode(item);
-  auto storeTo = [&](RouteArgument a, Value scores, Value firstColumn) {
-    BufferView view(*this, get(a));
-    Value begin = add(view.getBegin(*this, placeOf(tickets[2], index(0))), firstColumn);
-    t.storeColumns(scores, view.buffer, i32(keys), [&](Value query) -> RowPlace { return {view.advance(*this, begin, 1, toIndex(query)), bit(true)}; });
-  };
-  auto store = [&](Value scores, Value firstColumn) { storeTo(RouteArgument::scratch, scores, firstColumn); };
+  auto store = [&](Value scores, Value firstColumn) { storeTo(t, RouteArgument::scratch, tickets[2], scores, firstColumn); };
   Value none = splat(t, foldedColumns(), -infinity);
   takeReferences(t);
   t.acquire(rowsPipe, tickets[2]);
@@ -73,7 +81,7 @@ SmallVector<Value> RouteSelectKernel::consume(Value item, ValueRange tickets) {
   useQuerySlot(t, i32(0));
   auto [ticket, maxima] = consumeScores(t, tickets[1], store, none);
   t.release(queryPipe, tickets[0]);
-  storeTo(RouteArgument::maxima, maxima, index(0));
+  storeTo(t, RouteArgument::maxima, tickets[2], maxima, index(0));
   t.publish(rowsPipe, tickets[2]);
   return {next(tickets[0], 1), ticket, next(tickets[2], sets)};
 }
@@ -85,8 +93,7 @@ SmallVector<Value> RouteSelectKernel::select(Value item, Value ticket, WarpSelec
   t.await(rowsPipe, ticket);
   // A warp that has a row more of one set has one fewer of the other.
   constexpr int64_t warps = numSelectors / warpSize;
-  Value number = sub(warp(), i32(getNumThreads() / warpSize - warps));
-  Value first = rem(add(number, mul(slotOf(ticket, sets), i32(warps / 2))), i32(warps));
+  Value first = rem(add(getSelector(), mul(slotOf(ticket, sets), i32(warps / 2))), i32(warps));
   Value scored = min(toI32(c.getColumns(*this)), mul(endStep, i32(keys)));
   loop(first, add(lastQuery, i32(1)), i32(warps), [&](Value query) {
     SmallVector<Value> place = placeOf(ticket, toIndex(query)), maxima;
@@ -105,11 +112,7 @@ void RouteSelectKernel::build(int64_t maxBlocks) {
   Value query = c.getHost(RouteArgument::query);
   Value tiles = e.mul(e.mul(e.dim(query, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(query, 2)));
   Value total = addItems(tiles, maxBlocks);
-  TopKOperands in;
-  in.selection = get(RouteArgument::selection);
-  in.tokens = get(RouteArgument::topkTokens);
-  in.queries = get(RouteArgument::topkQueries);
-  WarpSelector selector(*this, topk, in, /*keepsRow=*/false);
+  WarpSelector selector(*this, topk, getOperands(), /*keepsRow=*/false);
   Value lists = addShared(i32Type(), selector.getListWords() * (numSelectors / warpSize));
   allocate();
   TileEmitter t(*this, plan.keys);
@@ -125,8 +128,7 @@ void RouteSelectKernel::build(int64_t maxBlocks) {
            },
            registers,
            [&] {
-             Value number = sub(warp(), i32((getNumThreads() - numSelectors) / warpSize));
-             selector.useMemory(lists, index(0), mul(toIndex(number), index(selector.getListWords())));
+             selector.useMemory(lists, index(0), mul(toIndex(getSelector()), index(selector.getListWords())));
              forEachItem(total, {zero}, [&](Value item, ValueRange tickets) { return select(item, tickets[0], selector); });
            });
   finish();
@@ -143,22 +145,35 @@ static int64_t getListBytes(TopKOp topk) {
   return llvm::alignTo(2 * slots * RouteSelectKernel::numSelectors / warpSize * wordBytes, alignment);
 }
 
-std::optional<RouteSelect> RouteSelect::get(HostFunction &host, RouteOp route, TopKOp topk) {
+/// What a kernel's selectors need of shared memory; a tile has up to `maxQueries` queries.
+int64_t RouteSelect::getSelectorBytes() const {
+  constexpr int64_t maxQueries = 256;
+  return fused.getStretch() ? RouteStream::getSharedBytes(maxQueries) : getListBytes(topk);
+}
+
+std::optional<RouteSelect> RouteSelect::get(HostFunction &host, const SelectChain &chain) {
+  TopKOp topk = chain.topk;
+  FusedSelectAttr fused = FusedSelectAttr::of(topk);
+  auto route = cast<RouteOp>(chain.links.front().op);
+  auto rebin = dyn_cast<RebinOp>(chain.links.back().op);
   TargetAttr target = TargetAttr::of(route);
+  if (!fused || !target || chain.links.size() > (rebin ? 2 : 1) || topk.getTopP() || topk.getWithin())
+    return std::nullopt;
+  bool regroups = rebin && fused.getStretch() && rebin.getQueryBlock() == 1 && Regroup(rebin).divides(fused.getStretch());
+  if (rebin ? !regroups : !fused.getStretch() && topk.getType().getWidth() > WarpSelector::maxWidthFromMaxima)
+    return std::nullopt;
+  RouteSelect result(host, route, rebin, topk, fused);
   RouteContext context(host, route);
-  std::optional<RouteRolePlans> plans;
-  if (target && !topk.getTopP() && !topk.getWithin() && topk.getType().getWidth() <= WarpSelector::maxWidthFromMaxima)
-    plans = RouteRolePlans::get(context, target, getListBytes(topk), RouteSelectKernel::maxGroups);
+  std::optional<RouteRolePlans> plans = RouteRolePlans::get(context, target, result.getSelectorBytes(), SelectRoleKernel::maxGroups);
   if (!plans)
     return std::nullopt;
-  RouteSelect result(host, route, topk);
   result.tileQueries = plans->scores.tileQueries();
   result.blocks = target.numSMs();
   return result;
 }
 
 /// Where there are fewer tiles of rows than multiprocessors, rows are better split up.
-Value RouteSelect::isUsed(FusedSelectAttr fused) const {
+Value RouteSelect::isUsed() const {
   Emitter e(host->builder, topk.getLoc());
   Value query = host->getBuffer(route.getQuery()), columns = e.dim(host->getBuffer(route.getKey()), 2);
   Value tiles = e.mul(e.mul(e.dim(query, 0), e.index(route.getType().getDimSize(1))), e.ceilDiv(e.dim(query, 2), e.index(tileQueries)));
@@ -175,15 +190,25 @@ Value RouteSelect::getBytesPerRow() const {
   return e.mul(e.index(route.getQuery().getType().getDimSize(1) * 4), e.add(e.mul(parts, e.index(2)), e.index(1)));
 }
 
+RouteStream RouteSelect::getStream() const { return {fused.getStretch(), rebin ? Regroup(rebin) : Regroup()}; }
+
 void RouteSelect::allocate(Value isUsed, Value batches, Value rows) {
   Emitter e(host->builder, topk.getLoc());
   maxBatches = e.select(isUsed, batches, e.index(0));
   maxRows = rows;
+  Value count = e.select(isUsed, e.index(blocks), e.index(0)), setRows = e.index(SelectRoleKernel::sets * tileQueries);
+  auto allocate = [&](Value rows, Value columns, Type type) { return host->allocateWorkspace(topk.getLoc(), {count, rows, columns}, type); };
+  Type f32Type = host->builder.getF32Type();
+  if (fused.getStretch()) {
+    RouteStream stream = getStream();
+    int64_t entries = FusedSelectAttr::getListEntries(topk.getType().getWidth(), stream.getColumnsAtATime());
+    scratch = allocate(setRows, e.index(stream.getFront() + stream.stretch), f32Type);
+    lists = allocate(e.index(tileQueries), e.index(2 * entries), host->builder.getI32Type());
+    return;
+  }
   Value columns = e.dim(host->getBuffer(route.getKey()), 2), groups = e.index(RouteSelectKernel::groups);
-  Value count = e.select(isUsed, e.index(blocks), e.index(0)), setRows = e.index(RouteSelectKernel::sets * tileQueries);
-  auto allocate = [&](Value columns) { return host->allocateWorkspace(topk.getLoc(), {count, setRows, columns}, host->builder.getF32Type()); };
-  scratch = allocate(e.mul(e.ceilDiv(columns, groups), groups));
-  maxima = allocate(groups);
+  scratch = allocate(setRows, e.mul(e.ceilDiv(columns, groups), groups), f32Type);
+  maxima = allocate(setRows, groups, f32Type);
 }
 
 LogicalResult RouteSelect::build(const RowPart &part, Value selection) const {
@@ -194,7 +219,7 @@ LogicalResult RouteSelect::build(const RowPart &part, Value selection) const {
   context.maxRows = maxRows;
   if (failed(context.prepare({}, part)))
     return failure();
-  std::optional<RouteRolePlans> plans = RouteRolePlans::get(context, target, getListBytes(topk), RouteSelectKernel::maxGroups);
+  std::optional<RouteRolePlans> plans = RouteRolePlans::get(context, target, getSelectorBytes(), SelectRoleKernel::maxGroups);
   addRoleArguments(context);
   if (context.isSoftmax())
     buildReferences(context, *plans, target);
@@ -204,7 +229,10 @@ LogicalResult RouteSelect::build(const RowPart &part, Value selection) const {
   context.addArgument(RouteArgument::topkTokens, e.dim(host->getBuffer(topk.getTokens()), 2));
   context.addArgument(RouteArgument::topkQueries, part.getQueries(e, queries, topk.getType().getQueryBlock()));
   context.addArgument(RouteArgument::scratch, scratch);
-  context.addArgument(RouteArgument::maxima, maxima);
-  RouteSelectKernel(context, plans->scores, topk).build(target.numSMs());
+  context.addArgument(lists ? RouteArgument::lists : RouteArgument::maxima, lists ? lists : maxima);
+  if (fused.getStretch())
+    getStream().build(context, plans->scores, topk, target.numSMs());
+  else
+    RouteSelectKernel(context, plans->scores, topk).build(target.numSMs());
   return success();
 }

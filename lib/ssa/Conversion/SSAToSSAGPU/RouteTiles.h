@@ -132,8 +132,17 @@ protected:
   void startTurn(TileEmitter &t, Value turn);
   void takeTurn(TileEmitter &t, Value turn);
   Value joinHeads(TileEmitter &t, Value queryStage, Value chunk, const Step &step, Value before);
+  /// The scales of a step's keys (a row tile), if they come after heads are joined, where `comeLast` holds (i1 of the warp); else null.
+  struct KeyScales {
+    Value rows, comeLast;
+  };
+  KeyScales getKeyScales(TileEmitter &t, const Step &step);
+  Value joinUnscaled(TileEmitter &t, Value products, Value chunk, const Step &step, const KeyScales &scales, Value before);
+  Value scaleJoined(TileEmitter &t, Value joined, const KeyScales &scales);
   Value joinProducts(TileEmitter &t, Value products, Value chunk, const Step &step, Value before);
   Value joinScaled(TileEmitter &t, Value products, Value chunk, const Step &step, Value before);
+  /// Whether scores are known to follow a positive factor of the product.
+  bool isProportional() const;
   bool scalesLast() const;
   VisibleBlocks loadVisible(TileEmitter &t);
   Value hideScores(TileEmitter &t, Value scores, const Step &step, const VisibleBlocks &visible);

@@ -58,8 +58,15 @@ void ScoreRow::locate(Value row) {
 }
 
 void ScoreRow::useScores(Value buffer, ArrayRef<Value> place, Value count) {
-  scores = buffer;
-  scoresPlace = llvm::to_vector(place);
+  useScores([this, buffer, place = llvm::to_vector(place)](Value column) {
+    SmallVector<Value> at = place;
+    at.push_back(k.toIndex(column));
+    return k.load(buffer, at);
+  }, count);
+}
+
+void ScoreRow::useScores(std::function<Value(Value)> load, Value count) {
+  loadScore = std::move(load);
   scored = count;
 }
 
@@ -119,13 +126,8 @@ void ScoreRow::locateMask(Value first, Value last, Value numBlocks) {
 /// The scores of columns before `end`. Without `haveAll` some may have none; no
 /// branch depends on which.
 SmallVector<Value> ScoreRow::loadScores(ArrayRef<Value> columns, bool haveAll) {
-  auto load = [&](Value column) {
-    SmallVector<Value> place = scoresPlace;
-    place.push_back(k.toIndex(column));
-    return k.load(scores, place);
-  };
   if (haveAll)
-    return llvm::map_to_vector(columns, load);
+    return llvm::map_to_vector(columns, loadScore);
   SmallVector<Value> none(columns.size(), k.f32(-infinity));
   SmallVector<Type> types(columns.size(), k.builder.getF32Type());
   Value last = k.sub(scored, k.i32(1));
@@ -133,7 +135,7 @@ SmallVector<Value> ScoreRow::loadScores(ArrayRef<Value> columns, bool haveAll) {
       k.lt(k.i32(0), scored), types,
       [&] {
         return llvm::map_to_vector(columns, [&](Value column) {
-          return k.select(k.lt(column, scored), load(k.min(column, last)), none.front());
+          return k.select(k.lt(column, scored), loadScore(k.min(column, last)), none.front());
         });
       },
       [&] { return none; });

@@ -235,16 +235,14 @@ LogicalResult SelectChainConversion::forEachChunk(const Chunks &chunks, llvm::fu
 
 /// One kernel that scores and selects, for rows that are not too long.
 LogicalResult SelectChainConversion::buildFused() {
-  FusedSelectAttr fused = FusedSelectAttr::of(topk);
-  if (!fused)
+  if (!FusedSelectAttr::of(topk))
     return success();
-  auto route = dyn_cast<RouteOp>(chain.links.back().op);
-  std::optional<RouteSelect> kernel = route ? RouteSelect::get(host, route, topk) : std::nullopt;
+  std::optional<RouteSelect> kernel = RouteSelect::get(host, chain);
   if (!kernel) {
     topk.emitRemark("is not scored and selected in one kernel: there is none for these operands");
     return success();
   }
-  isFused = kernel->isUsed(fused);
+  isFused = kernel->isUsed();
   Chunks chunks = chooseChunks(kernel->getBytesPerRow());
   kernel->allocate(isFused, chunks.batches, chunks.rows);
   chunks.count = e.select(isFused, chunks.count, e.index(0));

@@ -13,6 +13,7 @@
 #define SSA_LIB_CONVERSION_SSATOSSAGPU_TOPK_H
 
 #include "Block.h"
+#include <functional>
 
 namespace mlir::ssa {
 
@@ -48,8 +49,9 @@ public:
   /// Goes to a row (index), or to that of query `query` of a sequence and head.
   void locate(Value row);
   void locate(Value batch, Value head, Value query);
-  /// Its scores are elsewhere: those of columns before `count` (i32), behind these indices.
+  /// Its scores are elsewhere: those of columns before `count` (i32), behind these indices or as `load` makes them.
   void useScores(Value buffer, ArrayRef<Value> place, Value count);
+  void useScores(std::function<Value(Value column)> load, Value count);
 
   /// How many rows there are, and the most columns that one has; index.
   Value getNumRows();
@@ -117,8 +119,7 @@ private:
   TopKOperands in;
   SelectionType type;
   Value b, g, m, listRow; // index
-  Value scores;
-  SmallVector<Value> scoresPlace;
+  std::function<Value(Value column)> loadScore;
   // Blocks, i32: those of the first tokens, those of the window, those that are forced for being near.
   Value sinkEnd, windowBegin, windowSize, localBegin, localSize;
   Value entryEnd; // entries of `within` from here on are past the end

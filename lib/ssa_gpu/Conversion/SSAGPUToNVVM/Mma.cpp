@@ -61,7 +61,7 @@ std::pair<Value, Value> piecesThenRows(ThreadEmitter &e) {
   return {e.add(e.mul(e.div(e.lane(), 16), 8), e.rem(e.lane(), 8)), e.rem(e.div(e.lane(), 8), 2)};
 }
 
-/// What a thread holds of inner columns `k` .. `k`+15 of the left operand of `rows` rows at `tile`.
+/// What a thread holds of inner columns `k` .. `k`+15 of the left operand of `rows` rows at `tile`. Elements have 16 bits, or are pairs of 8.
 SmallVector<Value> loadLhs(ThreadEmitter &e, Value tile, int64_t rows, int64_t k) {
   auto [rowInWarp, piece] = rowsThenPieces(e);
   Value row = e.add(e.mul(e.warpInGroup(rows), 16), rowInWarp);
@@ -75,7 +75,7 @@ struct ConvertLoadOperand : OpConversionPattern<LoadOperandOp> {
     ThreadEmitter e(rewriter, op);
     int64_t rows = op.getTile().getType().getShape()[0], inner = op.getTile().getType().getShape()[1];
     SmallVector<Value> registers;
-    for (int64_t k = 0; k < inner; k += 16)
+    for (int64_t k = 0; k < inner * op.getTile().getType().getElementBytes() / 2; k += 16)
       registers.append(loadLhs(e, adaptor.getTile(), rows, k));
     rewriter.replaceOp(op, e.fromElements(registers));
     return success();
@@ -229,7 +229,7 @@ Value convertWgmma(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accum
   for (int64_t i = 0; adds && i < columns / 2; ++i)
     inits.push_back(e.extract(accumulator, i));
   if (lhsInRegisters)
-    for (int64_t i = 0; i < inner / 4; ++i)
+    for (int64_t i = 0; i < inner * elementBytes / 8; ++i)
       inputs.push_back(e.extract(lhs, i));
   else // a warpgroup has its own 64 rows
     inputs.push_back(makeDescriptor(e, e.offset(lhs, e.mul(e.uniform(e.div(e.warpInGroup(lhsRows), 4)), 64 * 128)), 0));
@@ -244,7 +244,7 @@ Value convertWgmma(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accum
     int64_t width = std::min(maxColumns, columns - first);
     for (int64_t k = 0; k < inner; k += step) {
       int64_t byte = k * elementBytes;
-      std::string left = lhsInRegisters ? "{" + llvm::join(ArrayRef(lhsNames).slice(k / 4, 4), ", ") + "}"
+      std::string left = lhsInRegisters ? "{" + llvm::join(ArrayRef(lhsNames).slice(byte / 8, 4), ", ") + "}"
                                         : text.advance(lhsNames.front(), byte / 128 * lhsRows * 128 + byte % 128);
       std::string right = text.advance(rhsName, transposed ? first * 128 + byte / 128 * rows * 128 + byte % 128
                                                            : first / 64 * rows * 128 + k * 128);

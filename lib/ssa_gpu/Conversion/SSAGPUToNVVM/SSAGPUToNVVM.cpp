@@ -238,8 +238,8 @@ void ConvertSSAGPUToNVVM::runOnOperation() {
   TypeConverter converter;
   converter.addConversion([](Type type) { return type; });
   converter.addConversion([](RankedTensorType type) -> std::optional<Type> {
-    if (hasLayout<OperandAttr>(type)) // pairs of 16-bit values
-      return VectorType::get({getValuesPerThread(type) / 2}, IntegerType::get(type.getContext(), 32));
+    if (hasLayout<OperandAttr>(type)) // several values in 32 bits
+      return VectorType::get({getValuesPerThread(type) * type.getElementTypeBitWidth() / 32}, IntegerType::get(type.getContext(), 32));
     if (isTile(type))
       return VectorType::get({getValuesPerThread(type)}, type.getElementType());
     return type;

@@ -1,0 +1,59 @@
+//===- RouteSelect.h - Kernels that score and select ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_LIB_CONVERSION_SSATOSSAGPU_ROUTESELECT_H
+#define SSA_LIB_CONVERSION_SSATOSSAGPU_ROUTESELECT_H
+
+#include "RouteRoles.h"
+#include "TopK.h"
+#include "ssa/IR/Regroup.h"
+
+namespace mlir::ssa {
+
+/// Kernels with roles, of which some warps select from the rows that others score.
+class SelectRoleKernel : public RouteRoleKernel {
+public:
+  /// Warpgroups that score: more would leave too few registers for the selectors.
+  static constexpr int64_t maxGroups = 2;
+  /// Sets of rows in a block's memory, from one of which is selected while the other is written.
+  static constexpr int64_t sets = 2;
+
+protected:
+  static constexpr int64_t numProducers = 32;
+
+  SelectRoleKernel(RouteContext &c, const RoutePlan &plan, TopKOp topk, int64_t selectors)
+      : RouteRoleKernel(c, plan, "ssa_route_topk", /*keysFirst=*/true, numProducers, selectors), topk(topk) {}
+
+  void decode(Value item);
+  /// Row `query` (index) of the set of a ticket, in this block's memory.
+  SmallVector<Value> placeOf(Value ticket, Value query);
+  /// Stores scores, a row for every query, behind row 0 of a ticket's set.
+  void storeTo(TileEmitter &t, RouteArgument a, Value ticket, Value scores, Value firstColumn);
+  /// What selectors have of the op's operands.
+  TopKOperands getOperands();
+  /// The selector's number among its kind (i32).
+  Value getSelector() { return sub(warp(), i32((getNumThreads() - others) / warpSize)); }
+
+  TopKOp topk;
+  Value rowsPipe;
+};
+
+/// The kernel that selects from rows while they are being scored, `stretch` columns at a time.
+struct RouteStream {
+  int64_t stretch;
+  Regroup regroup;
+
+  static constexpr int64_t selectors = 224;
+  /// Columns before those of a stretch that a row has: the last ones of the stretch before.
+  int64_t getFront() const { return llvm::alignTo(regroup.before, 8); }
+  /// The most columns of the selection's row that come with a stretch.
+  int64_t getColumnsAtATime() const { return regroup.getMaxColumns(stretch); }
+  /// Shared memory of the selectors.
+  static int64_t getSharedBytes(int64_t tileQueries);
+  void build(RouteContext &c, const RoutePlan &plan, TopKOp topk, int64_t maxBlocks) const;
+};
+
+} // namespace mlir::ssa
+
+#endif // SSA_LIB_CONVERSION_SSATOSSAGPU_ROUTESELECT_H

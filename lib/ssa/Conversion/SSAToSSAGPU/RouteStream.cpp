@@ -1,0 +1,221 @@
+//===- RouteStream.cpp - Selecting from rows while they are scored --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// As the kernel for complete rows (RouteSelect), but a tile of rows is handed to the selectors in stretches of columns, and of what they have
+// seen of a row they keep only what may be among the greatest (StreamTopK). So a block's memory does not depend on how long rows are. Every
+// row is one warp's, from its first column to the last. Where scores are regrouped on the way, selectors regroup them as they read them; what
+// a score joins of the stretch before, the warp has moved to the front of its row in the next set.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RouteSelect.h"
+#include "StreamTopK.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace mlir::ssa;
+
+namespace {
+
+class RouteStreamKernel : public SelectRoleKernel {
+public:
+  RouteStreamKernel(RouteContext &c, const RoutePlan &plan, TopKOp topk, const RouteStream &stream)
+      : SelectRoleKernel(c, plan, topk, RouteStream::selectors), stream(stream) {}
+
+  void build(int64_t maxBlocks);
+
+  static constexpr int64_t warps = RouteStream::selectors / warpSize;
+
+private:
+  /// Columns of the scores: those of an item are in steps `beginStep` .. `endStep`-1, in stretches.
+  struct Stretch {
+    Value first, end; // columns (i32)
+  };
+  Value countStretches() { return ceilDiv(sub(endStep, beginStep), i32(stream.stretch / keys)); }
+  Stretch getStretch(Value number);
+  SmallVector<Value> consume(Value item, ValueRange tickets);
+  SmallVector<Value> select(Value item, Value ticket, StreamSelector &selector);
+  void forEachRow(StreamSelector &selector, llvm::function_ref<void(Value query)> body);
+  void takeStretch(StreamSelector &selector, Value number, Value ticket, Value query);
+  void moveToFront(Value ticket, Value query);
+  Value loadRegrouped(ArrayRef<Value> place, const Stretch &stretch, Value column);
+  using Emitter::select;
+
+  const RouteStream &stream;
+  Value shared;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Scoring
+//===----------------------------------------------------------------------===//
+
+RouteStreamKernel::Stretch RouteStreamKernel::getStretch(Value number) {
+  Value first = mul(add(beginStep, mul(number, i32(stream.stretch / keys))), i32(keys));
+  Value end = min(toI32(c.getColumns(*this)), mul(endStep, i32(keys)));
+  return {first, min(add(first, i32(stream.stretch)), end)};
+}
+
+SmallVector<Value> RouteStreamKernel::consume(Value item, ValueRange tickets) {
+  TileEmitter t(*this, plan.keys, plan.groups);
+  decode(item);
+  takeReferences(t);
+  t.await(queryPipe, tickets[0]);
+  useQuerySlot(t, i32(0));
+  Value firstStep = beginStep, lastStep = endStep, perStretch = i32(stream.stretch / keys);
+  SmallVector<Value> last = loop(firstStep, lastStep, perStretch, {tickets[1], tickets[2]}, [&](Value begin, ValueRange carried) -> SmallVector<Value> {
+    beginStep = begin;
+    endStep = min(add(begin, perStretch), lastStep);
+    Value offset = toIndex(sub(i32(stream.getFront()), mul(begin, i32(keys))));
+    t.acquire(rowsPipe, carried[1]);
+    auto store = [&](Value scores, Value column) { storeTo(t, RouteArgument::scratch, carried[1], scores, add(column, offset)); };
+    Value ticket = consumeScores(t, carried[0], store).first;
+    t.publish(rowsPipe, carried[1]);
+    return {ticket, next(carried[1], sets)};
+  });
+  t.release(queryPipe, tickets[0]);
+  return {next(tickets[0], 1), last[0], last[1]};
+}
+
+//===----------------------------------------------------------------------===//
+// Selecting
+//===----------------------------------------------------------------------===//
+
+void RouteStreamKernel::forEachRow(StreamSelector &selector, llvm::function_ref<void(Value query)> body) {
+  loop(getSelector(), add(lastQuery, i32(1)), i32(warps), [&](Value query) {
+    Value block = placeOf(i32(0), index(0))[0];
+    selector.row.locate(batch, cell, add(firstRow, toIndex(query)));
+    selector.useShared(shared, mul(toIndex(query), index(StreamSelector::stateWords)),
+                       add(index(plan.tileQueries() * StreamSelector::stateWords), mul(toIndex(getSelector()), index(StreamSelector::histogramWords))));
+    selector.useList(get(RouteArgument::lists), {block, toIndex(query)});
+    body(query);
+  });
+}
+
+/// The score of a column of the selection's row, from those of the stretch and what is in front of it.
+Value RouteStreamKernel::loadRegrouped(ArrayRef<Value> place, const Stretch &stretch, Value column) {
+  const Regroup &regroup = stream.regroup;
+  Value none = f32(-infinity), last = sub(stretch.end, i32(1));
+  Value origin = sub(i32(stream.getFront()), stretch.first);
+  auto load = [&](Value number, int64_t further = 0) {
+    return Emitter::load(get(RouteArgument::scratch), {place[0], place[1], add(toIndex(add(number, origin)), index(further))});
+  };
+  if (regroup.isNone()) { // addresses differ by constants
+    auto sum = column.getDefiningOp<arith::AddIOp>();
+    std::optional<int64_t> further = sum ? getConstantIntValue(sum.getRhs()) : std::nullopt;
+    return further ? load(sum.getLhs(), *further) : load(column);
+  }
+  SmallVector<Value> scores;
+  Value begin = sub(mul(column, i32(regroup.ratio)), i32(regroup.before));
+  for (int64_t i = 0; i < regroup.getWindow(); ++i) {
+    Value number = add(begin, i32(i));
+    scores.push_back(select(le(number, last), load(min(number, last)), none));
+  }
+  Value joined = regroup.isMax ? none : f32(0), isThere = bit(false);
+  for (auto [i, score] : llvm::enumerate(scores)) {
+    if (regroup.isMax) {
+      joined = arith::MaximumFOp::create(builder, loc, joined, score);
+      continue;
+    }
+    int64_t weight = regroup.getWeight(i);
+    Value counts = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE, score, none);
+    joined = select(counts, fadd(joined, weight == 1 ? score : fmul(score, f32(weight))), joined);
+    isThere = either(isThere, counts);
+  }
+  return regroup.isMax ? joined : select(isThere, joined, none);
+}
+
+/// The last scores of a stretch, to where they are in front of the next one.
+void RouteStreamKernel::moveToFront(Value ticket, Value query) {
+  int64_t before = stream.regroup.before;
+  Value scratch = get(RouteArgument::scratch);
+  SmallVector<Value> from = placeOf(ticket, toIndex(query)), to = placeOf(next(ticket, sets), toIndex(query));
+  loop(lane(), i32(before), i32(warpSize), [&](Value i) {
+    Value at = add(toIndex(i), index(stream.getFront() - before));
+    store(Emitter::load(scratch, {from[0], from[1], add(at, index(stream.stretch))}), scratch, {to[0], to[1], at});
+  });
+  warpBarrier();
+}
+
+void RouteStreamKernel::takeStretch(StreamSelector &selector, Value number, Value ticket, Value query) {
+  const Regroup &regroup = stream.regroup;
+  Stretch stretch = getStretch(number);
+  Value isLast = eq(number, sub(countStretches(), i32(1)));
+  Value first = div(stretch.first, i32(regroup.ratio)), end = div(stretch.end, i32(regroup.ratio));
+  if (!regroup.isNone()) // some of the next column's scores may exist
+    end = select(isLast, div(add(stretch.end, i32(regroup.before + regroup.ratio - 1)), i32(regroup.ratio)), end);
+  SmallVector<Value> place = placeOf(ticket, toIndex(query));
+  selector.row.useScores([&, place](Value column) { return loadRegrouped(place, stretch, column); }, end);
+  selector.take(first, end);
+  if (regroup.before)
+    ifThen(eq(isLast, bit(false)), [&] { moveToFront(ticket, query); });
+}
+
+SmallVector<Value> RouteStreamKernel::select(Value item, Value ticket, StreamSelector &selector) {
+  TileEmitter t(*this, plan.keys);
+  decode(item);
+  const Regroup &regroup = stream.regroup;
+  Value stretches = countStretches();
+  forEachRow(selector, [&](Value query) {
+    selector.begin();
+    selector.takeForced(selector.row.begin, div(mul(beginStep, i32(keys)), i32(regroup.ratio)));
+    SmallVector<Value> place = placeOf(ticket, toIndex(query));
+    loop(lane(), i32(regroup.before), i32(warpSize), [&](Value i) {
+      store(f32(-infinity), get(RouteArgument::scratch), {place[0], place[1], add(toIndex(i), index(stream.getFront() - regroup.before))});
+    });
+    warpBarrier();
+  });
+  Value last = loop(i32(0), stretches, i32(1), ticket, [&](Value number, ValueRange carried) {
+    t.await(rowsPipe, carried[0]);
+    forEachRow(selector, [&](Value query) { takeStretch(selector, number, carried[0], query); });
+    t.release(rowsPipe, carried[0]);
+    return SmallVector<Value>{next(carried[0], sets)};
+  })[0];
+  forEachRow(selector, [&](Value query) {
+    Value end = min(toI32(c.getColumns(*this)), mul(endStep, i32(keys)));
+    Value scored = div(add(end, i32(regroup.before + regroup.ratio - 1)), i32(regroup.ratio));
+    selector.takeForced(max(scored, selector.row.begin), selector.row.end);
+    selector.finish();
+  });
+  return {last};
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+int64_t RouteStream::getSharedBytes(int64_t tileQueries) {
+  constexpr int64_t wordBytes = 4, alignment = 1024; // of the tiles behind it
+  return llvm::alignTo((tileQueries * StreamSelector::stateWords + RouteStreamKernel::warps * StreamSelector::histogramWords) * wordBytes, alignment);
+}
+
+void RouteStreamKernel::build(int64_t maxBlocks) {
+  Emitter e(c.host.builder, loc);
+  Value query = c.getHost(RouteArgument::query);
+  Value tiles = e.mul(e.mul(e.dim(query, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(query, 2)));
+  Value total = addItems(tiles, maxBlocks);
+  StreamSelector selector(*this, topk, getOperands(), stream.getColumnsAtATime(), stream.regroup.getWindow());
+  shared = addShared(i32Type(), plan.tileQueries() * StreamSelector::stateWords + warps * StreamSelector::histogramWords);
+  allocate();
+  TileEmitter t(*this, plan.keys);
+  rowsPipe = t.allocPipe(sets, plan.consumers(keysFirst) / warpSize, warps);
+  constexpr int64_t registers = 56; // of selectors, and of the producers
+  Value zero = i32(0);
+  addRoles([&] { forEachItem(total, {zero, zero, zero}, [&](Value item, ValueRange tickets) { return consume(item, tickets); }); },
+           [&] {
+             forEachItem(total, {zero, zero}, [&](Value item, ValueRange tickets) {
+               decode(item);
+               return produceItem(zero, tickets);
+             });
+           },
+           registers,
+           [&] { forEachItem(total, {zero}, [&](Value item, ValueRange tickets) { return select(item, tickets[0], selector); }); });
+  finish();
+}
+
+void RouteStream::build(RouteContext &c, const RoutePlan &plan, TopKOp topk, int64_t maxBlocks) const {
+  RouteStreamKernel(c, plan, topk, *this).build(maxBlocks);
+}
