@@ -75,7 +75,7 @@ int64_t getRegisterBound(SparseAttendOp op, ScheduleAttr schedule, TargetAttr ta
 std::string getTuningKey(SparseAttendOp op);
 
 /// By how much a prediction must be better than the one for the measured schedule to be preferred.
-inline constexpr double modelMargin = 0.05;
+inline constexpr double modelMargin = 0.1;
 
 } // namespace mlir::ssa
 
