@@ -331,15 +331,20 @@ Error Program::launch(const ReadyLaunch &launch, Function function, Stream strea
   auto [gridX, gridY, gridZ] = launch.grid;
   auto [blockX, blockY, blockZ] = launch.block;
   int result;
+  if (launch.hasCluster && !cuda.launchKernelEx)
+    return makeError("clusters need a CUDA driver of version 11.8 or later, but this one is " +
+                     driver.getVersionText());
+  enum { clusterDimension = 4, programmaticSerialization = 6 };
+  llvm::SmallVector<LaunchAttribute, 2> attributes;
   if (launch.hasCluster) {
-    if (!cuda.launchKernelEx)
-      return makeError("clusters need a CUDA driver of version 11.8 or later, but this one is " +
-                       driver.getVersionText());
-    enum { clusterDimension = 4 };
-    LaunchAttribute cluster;
-    cluster.id = clusterDimension;
-    std::copy(launch.cluster.begin(), launch.cluster.end(), cluster.value);
-    LaunchConfig config = {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, launch.sharedBytes, stream, &cluster, 1};
+    std::copy(launch.cluster.begin(), launch.cluster.end(), attributes.emplace_back(LaunchAttribute{clusterDimension}).value);
+  }
+  // Earlier drivers do not capture such launches into graphs.
+  constexpr int firstVersion = 12030;
+  if (launch.isDependent && cuda.launchKernelEx && driver.getVersion() >= firstVersion)
+    attributes.emplace_back(LaunchAttribute{programmaticSerialization}).value[0] = 1;
+  if (!attributes.empty()) {
+    LaunchConfig config = {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, launch.sharedBytes, stream, attributes.data(), uint32_t(attributes.size())};
     result = cuda.launchKernelEx(&config, function, parameters.data(), nullptr);
   } else {
     result = cuda.launchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, launch.sharedBytes, stream,

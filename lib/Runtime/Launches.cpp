@@ -130,6 +130,7 @@ Error Call::addLaunch(const Launch &launch, uint64_t workspace, const ReadyLaunc
   ready.lane = lane;
   ready.kernel = launch.kernel;
   ready.hasCluster = launch.hasCluster;
+  ready.isDependent = launch.isDependent;
   ready.sharedBytes = shared;
   if (Error error = addParameters(launch, workspace, ready))
     return error;

@@ -345,6 +345,12 @@ bool PlanReader::readLaunch(const Value &json, Launch &launch, Path path) {
   launch.hasCluster = object->get("cluster");
   if (launch.hasCluster && !readTriple(*object, "cluster", launch.cluster, path, readExtent))
     return false;
+  if (const Value *dependent = object->get("dependent")) {
+    std::optional<bool> isDependent = dependent->getAsBoolean();
+    if (!isDependent)
+      return fail(path.field("dependent"), "expected boolean");
+    launch.isDependent = *isDependent;
+  }
   if (object->get("if")) {
     ValueNumber condition;
     if (!readMember(*object, "if", condition, plan.values.size(), path))

@@ -105,6 +105,7 @@ class Launch(NamedTuple):
     grid: "tuple[int, int, int]"
     block: "tuple[int, int, int]"
     cluster: "tuple[int, int, int] | None"
+    dependent: bool  # the kernel waits by itself for those before it
     shared: int
     condition: "int | None"
     arguments: "tuple[tuple[str, Any], ...]"
@@ -175,6 +176,11 @@ class _At:
     def string(self) -> str:
         if not isinstance(self.value, str):
             raise self.fail("expected string")
+        return self.value
+
+    def boolean(self) -> bool:
+        if not isinstance(self.value, bool):
+            raise self.fail("expected boolean")
         return self.value
 
     def integer(self, low: int = -(2**63), high: int = MAX_I64) -> int:
@@ -390,7 +396,8 @@ class _Reader:
         arguments = tuple(map(self.kernel_argument, at.field("arguments").items()))
         cluster = tuple(item.integer(1, 1024) for item in at.field("cluster").triple()) if at.has("cluster") else None
         condition = self.value_number(at.field("if")) if at.has("if") else None
-        return Launch(kernel, grid, block, cluster, shared, condition, arguments)
+        dependent = at.field("dependent").boolean() if at.has("dependent") else False
+        return Launch(kernel, grid, block, cluster, dependent, shared, condition, arguments)
 
     def kernel_argument(self, at: _At) -> "tuple[str, Any]":
         if not isinstance(at.value, list) or len(at.value) != 2:

@@ -46,6 +46,7 @@ class ReadyLaunch(NamedTuple):
     grid: "tuple[int, int, int]"
     block: "tuple[int, int, int]"
     cluster: "tuple[int, int, int] | None"
+    dependent: bool
     shared: int
     parameters: bytes
     offsets: "tuple[int, ...]"  # of each parameter in them
@@ -323,6 +324,7 @@ class Call:
                 grid,
                 launch.block,
                 launch.cluster,
+                launch.dependent,
                 shared,
                 block,
                 packing.offsets,

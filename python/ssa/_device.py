@@ -43,6 +43,8 @@ _TENSOR_MAP_TYPES = {
 }
 _COMPUTE_MAJOR, _COMPUTE_MINOR, _SHARED, _SHARED_OPTIN = 75, 76, 8, 97
 _STATIC_SHARED, _MAX_DYNAMIC_SHARED, _LARGE_CLUSTERS = 1, 8, 14
+# Attributes of launches, and the first driver that captures launches with the second.
+_CLUSTER_DIMENSION, _PROGRAMMATIC_SERIALIZATION, _FIRST_DEPENDENT = 4, 6, 12030
 _ERROR_LOG, _ERROR_LOG_BYTES = 5, 6
 _MEMORY_TYPE, _DEVICE_ORDINAL, _HOST_MEMORY = 2, 9, 1
 
@@ -349,7 +351,7 @@ class Program:
         lanes = _Lanes(self.device, stream)
         try:
             for launch, function, slot in zip(launches, functions, filled):
-                self.launch_one(launch, function, slot.pointers, lanes.enter(launch.lane))
+                self.launch_one(launch, function, slot, lanes.enter(launch.lane))
                 launch.slots.append(slot)  # the driver has copied it
         finally:
             lanes.enter(None)
@@ -358,7 +360,7 @@ class Program:
         try:
             slot = launch.slots.pop()
         except IndexError:
-            slot = _Slot(launch.parameters, launch.offsets)
+            slot = _Slot(launch.parameters, launch.offsets, self.configure(launch))
         words = slot.words
         for word, base, distance in launch.pointers:
             pointer = bases[base]
@@ -372,25 +374,32 @@ class Program:
             slot.memory[map_.offset : map_.offset + 128] = self.encode(map_, plan.tensor_maps[map_.number], pointer)
         return slot
 
-    def launch_one(self, launch: ReadyLaunch, function: int, parameters: ctypes.Array, stream: int) -> None:
-        driver = self.device.driver
-        if launch.cluster is None:
-            result = driver.cuLaunchKernel(function, *launch.grid, *launch.block, launch.shared, stream, parameters, None)
-        else:
+    def configure(self, launch: ReadyLaunch) -> "LaunchConfig | None":
+        """What a launch needs beyond cuLaunchKernel; the stream is set later."""
+        driver, attributes = self.device.driver, []
+        if launch.cluster is not None:
             if driver.cuLaunchKernelEx is None:
                 raise DriverError(
                     "clusters need a CUDA driver of version 11.8 or later, but this one is " + driver.version_text
                 )
-            attribute = LaunchAttribute(4, 0, (c_uint * 16)(*launch.cluster))
-            config = LaunchConfig(
-                (c_uint * 3)(*launch.grid),
-                (c_uint * 3)(*launch.block),
-                launch.shared,
-                stream,
-                ctypes.pointer(attribute),
-                1,
+            attributes.append(LaunchAttribute(_CLUSTER_DIMENSION, 0, (c_uint * 16)(*launch.cluster)))
+        # Earlier drivers do not capture such launches into graphs.
+        if launch.dependent and driver.cuLaunchKernelEx is not None and driver.version >= _FIRST_DEPENDENT:
+            attributes.append(LaunchAttribute(_PROGRAMMATIC_SERIALIZATION, 0, (c_uint * 16)(1)))
+        if not attributes:
+            return None
+        array = (LaunchAttribute * len(attributes))(*attributes)
+        return LaunchConfig((c_uint * 3)(*launch.grid), (c_uint * 3)(*launch.block), launch.shared, None, array, len(attributes))
+
+    def launch_one(self, launch: ReadyLaunch, function: int, slot: "_Slot", stream: int) -> None:
+        driver, config = self.device.driver, slot.config
+        if config is None:
+            result = driver.cuLaunchKernel(
+                function, *launch.grid, *launch.block, launch.shared, stream, slot.pointers, None
             )
-            result = driver.cuLaunchKernelEx(byref(config), function, parameters, None)
+        else:
+            config.stream = stream
+            result = driver.cuLaunchKernelEx(byref(config), function, slot.pointers, None)
         if result:
             driver.check(
                 result,
@@ -423,9 +432,10 @@ class _Slot:
     """The parameters of one launch, and a pointer to each: where a tensor map lies in a kernel's parameters only the
     driver knows, since it is aligned in the chip's memory, not to their start."""
 
-    __slots__ = ("memory", "words", "pointers")
+    __slots__ = ("memory", "words", "pointers", "config")
 
-    def __init__(self, parameters: bytes, offsets: "tuple[int, ...]") -> None:
+    def __init__(self, parameters: bytes, offsets: "tuple[int, ...]", config: "LaunchConfig | None") -> None:
+        self.config = config
         self.memory = memory = bytearray(parameters) + bytes(-len(parameters) % 8 or 8)
         self.words = (c_uint64 * (len(memory) // 8)).from_buffer(memory)
         start = ctypes.addressof(self.words)

@@ -250,6 +250,7 @@ def launches():
             ("axpy.launches.0.block.0", 0, "number out of range", ".launches[0].block[0]"),
             ("axpy.launches.0.block.0", 1025, "number out of range", ".launches[0].block[0]"),
             ("axpy.launches.0.cluster", [1, 1], "expected 3 elements", ".launches[0].cluster"),
+            ("axpy.launches.0.dependent", 1, "expected boolean", ".launches[0].dependent"),
             ("axpy.launches.0.shared", None, "missing value", ".launches[0].shared"),
             ("axpy.launches.0.if", 99, "reference to what does not exist", ".launches[0].if"),
             ("axpy.launches.0.arguments.0", ["f32"], "expected a kind and a number", ".launches[0].arguments[0]"),

@@ -136,7 +136,7 @@ def tensor_maps_and_clusters():
     answers, records = make_calls(text(PLANS["maps"]()), [call("maps", x)])
     made, encoded = launches(records[1]), [r for r in records[1] if r.startswith("tensor map")]
     equal(len(made), 2)
-    assert " cluster 2 1 1 " in made[0] and " cluster 16 1 1 " in made[1], made
+    assert " cluster 2 1 1 dependent " in made[0] and " cluster 16 1 1 parameters" in made[1], made
     # bf16 of 64, 50, 2, 3 from the inside; strides in bytes; swizzle 3 is 128b, promotion 3 is 256b.
     address = f"{BASE + (1 << 16):#x}"
     assert (

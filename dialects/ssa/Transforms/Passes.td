@@ -95,4 +95,14 @@ def SSAMergeKernelsPass : Pass<"ssa-merge-kernels", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numMerged", "num-merged", "kernels left out">];
 }
 
+def SSADependentLaunchesPass : Pass<"ssa-dependent-launches", "::mlir::ModuleOp"> {
+  let summary = "let kernels be launched before the one before has ended";
+  let description = [{
+    Of a module with the attribute `ssa.dependent_launches` every kernel begins with a wait for all that was launched before it (`griddepcontrol.wait`), and launches say so (`ssa.dependent`): a launcher may
+    have blocks of the next kernel take their places while those of the one before end. What a kernel reads and writes is ordered as before. Of chips
+    without such instructions (before sm_90) nothing changes.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 #endif // SSA_TRANSFORMS_PASSES_TD

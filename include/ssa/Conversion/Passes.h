@@ -24,6 +24,10 @@ inline constexpr llvm::StringLiteral originAttrName = "ssa.origin";
 /// On a loop of a host function: how many runs that follow one another may be under way at a time, as each has memory of its own.
 inline constexpr llvm::StringLiteral lanesAttrName = "ssa.lanes";
 
+/// The attribute of a module whose kernels may be launched before those before them have ended, and of a launch whose kernel waits by itself for those.
+inline constexpr llvm::StringLiteral dependentLaunchesAttrName = "ssa.dependent_launches";
+inline constexpr llvm::StringLiteral dependentAttrName = "ssa.dependent";
+
 } // namespace mlir::ssa
 
 #endif // SSA_CONVERSION_PASSES_H

@@ -126,6 +126,7 @@ struct Launch {
   std::array<ValueNumber, 3> grid;
   std::array<int64_t, 3> block, cluster = {1, 1, 1};
   bool hasCluster = false;
+  bool isDependent = false; // the kernel waits by itself for those before it
   ValueNumber shared = 0;
   std::optional<ValueNumber> condition;
   std::vector<KernelArgument> arguments;

@@ -51,7 +51,7 @@ private:
 struct ReadyLaunch {
   std::string kernel;
   std::array<uint32_t, 3> grid, block, cluster;
-  bool hasCluster = false;
+  bool hasCluster = false, isDependent = false;
   uint32_t sharedBytes = 0;
   /// The parameters of the kernel, and where in this memory each begins.
   std::vector<uint8_t> parameters;

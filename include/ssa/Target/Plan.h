@@ -119,6 +119,7 @@ struct PlanLaunch {
   std::array<int64_t, 3> block;
   ValueNumber shared = 0;
   SmallVector<int64_t, 3> cluster;
+  bool isDependent = false; // the kernel waits by itself for those before it
   std::optional<ValueNumber> condition;
   std::vector<PlanKernelArgument> arguments;
   SmallVector<unsigned> after, reads, writes;

@@ -131,6 +131,7 @@ LogicalResult PlanBuilder::visitLaunch(gpu::LaunchFuncOp op) {
   PlanLaunch launch;
   launch.kernel = op.getKernelName().str();
   launch.condition = condition;
+  launch.isDependent = op->hasAttr(dependentAttrName);
   if (auto origin = op->getAttrOfType<IntegerAttr>(originAttrName))
     launch.origin = origin.getInt();
   if (failed(addShape(op, kernel, launch)) || failed(addSharedMemory(op, kernel, launch)))

@@ -172,6 +172,8 @@ static void write(OStream &json, const PlanLaunch &launch) {
     json.attribute("shared", launch.shared);
     if (!launch.cluster.empty())
       attributeArray(json, "cluster", launch.cluster);
+    if (launch.isDependent)
+      json.attribute("dependent", true);
     json.attributeArray("arguments", [&] {
       for (const PlanKernelArgument &argument : launch.arguments)
         write(json, argument);

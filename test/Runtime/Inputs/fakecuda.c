@@ -333,7 +333,7 @@ static size_t parameterSize(const char **text) {
 }
 
 static Result launch(Function *function, const unsigned *grid, const unsigned *block, unsigned shared, void *stream,
-                     const unsigned *cluster, void **parameters, void **extra) {
+                     const unsigned *cluster, int isDependent, void **parameters, void **extra) {
   if (extra || !parameters)
     return INVALID_VALUE;
   if (currentDevice() != function->device)
@@ -345,6 +345,8 @@ static Result launch(Function *function, const unsigned *grid, const unsigned *b
                             function->device, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream);
   if (cluster)
     at += sprintf(at, " cluster %u %u %u", cluster[0], cluster[1], cluster[2]);
+  if (isDependent)
+    at += sprintf(at, " dependent");
   at += sprintf(at, " parameters ");
   const char *declared = function->parameters;
   size_t offset = 0, size; /* packed at multiples of their size, maps of 64 */
@@ -364,7 +366,7 @@ Result cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned g
                       unsigned blockZ, unsigned shared, void *stream, void **parameters, void **extra) {
   MAY_FAIL;
   unsigned grid[3] = {gridX, gridY, gridZ}, block[3] = {blockX, blockY, blockZ};
-  return launch(function, grid, block, shared, stream, NULL, parameters, extra);
+  return launch(function, grid, block, shared, stream, NULL, 0, parameters, extra);
 }
 
 struct Attribute {
@@ -379,10 +381,18 @@ struct Config {
 
 Result cuLaunchKernelEx(const struct Config *config, void *function, void **parameters, void **extra) {
   MAY_FAIL;
-  if (config->count != 1 || config->attributes->id != 4)
-    return INVALID_VALUE;
-  return launch(function, config->grid, config->block, config->shared, config->stream, config->attributes->value, parameters,
-                extra);
+  const unsigned *cluster = NULL;
+  int isDependent = 0;
+  for (unsigned i = 0; i < config->count; ++i) {
+    const struct Attribute *attribute = config->attributes + i;
+    if (attribute->id == 4)
+      cluster = attribute->value;
+    else if (attribute->id == 6 && attribute->value[0] == 1)
+      isDependent = 1;
+    else
+      return INVALID_VALUE;
+  }
+  return launch(function, config->grid, config->block, config->shared, config->stream, cluster, isDependent, parameters, extra);
 }
 
 Result cuTensorMapEncodeTiled(void *map, int dtype, uint32_t rank, void *address, const uint64_t *sizes, const uint64_t *strides,

@@ -278,6 +278,7 @@ def maps():
         [p.const(4), n, one],
         [["i32", n], ["tensormap", 0], ["pointer", by], ["tensormap", 1], ["i8", one]],
         cluster=[2, 1, 1],
+        dependent=True,
         condition=p.value("cmp", "sgt", n, p.const(0)),
     )
     p.launch(
