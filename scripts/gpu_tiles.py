@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Patterns of attention that fill tiles of tensor memory, or do not: see gpu_patterns.py."""
 
-from gpu_attend import CAUSAL, attend
-from gpu_orders import ordered, tile
-from gpu_patterns import SMALL
+from gpu_attend import CAUSAL, attend, raw_lists
+from gpu_orders import WINDOW, ordered, tile
+from gpu_patterns import SMALL, keys, op, queries
 
 
 def add_tiles():
@@ -31,5 +31,55 @@ def add_orders():
     ordered("tcgen05, 3 parts of lists", f"order = head_packed, {rows}, split = 3", 8, 2, [(2, 9, 64, 1, False)], d=128, sizes=SMALL)
 
 
+def latent(name, heads, key_heads, lists, d, dv, dictionary=CAUSAL, elem="bf16", score="", sizes=SMALL):
+    """Values that are the first columns of keys; `lists` as in gpu_attend.py, one at most."""
+    q, k, v, o = (f"tensor<?x{h}x?x{w}x{elem}>" for h, w in ((heads, d), (key_heads, d), (key_heads, dv), (heads, dv)))
+    l = f"tensor<?x{heads}x?xf32>"
+    declared, before, name_of, types, arguments = f"q:{q} k:{k}", "", "", "", {}
+    if dv < d:
+        before = "  %c0 = arith.constant 0 : index\n  %c2 = arith.constant 2 : index\n"
+        before += f"  %b = tensor.dim %k, %c0 : {k}\n  %n = tensor.dim %k, %c2 : {k}\n"
+        before += f"  %v = tensor.extract_slice %k[0, 0, 0, 0] [%b, {key_heads}, %n, {dv}] [1, 1, 1, 1] : {k} to {v}\n"
+    for g, width, block, query_block, one in lists:
+        shape = f"?x{g}x{1 if one else '?'}x{width}"
+        sel = f"!ssa.selection<{shape}, key_block = {block}, query_block = {query_block}>"
+        declared += f" t:tensor<{shape}xi32>"
+        before += f"  %s = ssa.from_indices %t : tensor<{shape}xi32> -> {sel}\n"
+        name_of, types = " at %s", f", {sel}"
+        arguments["t"] = raw_lists(g, width, block, query_block, one)
+    op(
+        name,
+        f"{before}  %o, %l = ssa.sparse_attend %q, %k, %{'v' if dv < d else 'k'}{name_of} {{{dictionary}}}{score} : {q}, {k}, {v}{types} -> {o}, {l}\n"
+        f"return %o, %l : {o}, {l}",
+        "rows lse",
+        "k",
+        declared,
+        q=queries(heads, d, elem),
+        k=keys(key_heads, d, elem),
+        sizes=sizes,
+        queries_vary=all(query_block == 1 for _, _, _, query_block, _ in lists),
+        **arguments,
+    )
+
+
+def add_pairs():
+    """Two blocks make the products of a tile together."""
+    region = " score (%x, %i, %h, %p, %n) {\n    %y = math.tanh %x : f32\n    ssa.yield %y : f32\n  }"
+    for name, order, keys_of_step, arguments, options in (
+        ("tokens", "head_packed", 128, (128, 1, [(1, 150, 1, 1, False)], 576, 512), {}),
+        ("tokens, 100 heads, steps of 64", "head_packed", 64, (100, 1, [(1, 150, 1, 1, False)], 192, 128), dict(elem="f16")),
+        ("blocks of 128, two key heads", "shared_list", 128, (6, 2, [(2, 2, 128, 64, False)], 128, 128), {}),
+        ("all keys, 3 heads", "shared_list", 64, (3, 1, [], 256, 256), {}),
+        ("window and sink, two stages", "shared_list", 64, (5, 1, [], 64 + 128, 128), dict(mask=WINDOW, stages=2)),
+        ("two parts of tokens, 200 heads", "head_packed", 64, (200, 1, [(1, 150, 1, 1, False)], 128, 128), dict(more=", split = 2")),
+        ("score region, steep", "shared_list", 64, (4, 1, [], 128, 128), dict(mask=CAUSAL + ", scale = 4.0", score=region)),
+        ("one-hot", "shared_list", 64, (2, 2, [], 128, 128), dict(mask=CAUSAL + ", scale = 1.0e5")),
+    ):
+        mask, stages, more = (options.pop(key, default) for key, default in (("mask", CAUSAL), ("stages", 1), ("more", "")))
+        schedule = f"order = {order}, {tile(128, keys_of_step, stages, 'tcgen05')}{more}, pair = true"
+        latent(f"pair, {name}", *arguments, dictionary=f"{mask}, ssa.schedule = #ssa.schedule<{schedule}>", **options)
+
+
 add_tiles()
 add_orders()
+add_pairs()

@@ -214,7 +214,10 @@ bool mlir::ssa::sim::readTile(Warp &warp, const Instruction &instruction, unsign
   if (tile.isGathered && map.box[1] != 1)
     return complain("tensor-map",
                     "a map for gathering has boxes of one row, but this one of " + std::to_string(map.box[1]));
-  unsigned alignment = map.swizzle ? 128u << map.swizzle : 128; // whole patterns of the swizzle
+  // Whole patterns of the swizzle, or four rows somewhere in one: which pieces are exchanged follows from the address.
+  unsigned alignment = map.swizzle ? 128u << map.swizzle : 128;
+  if (tile.isGathered)
+    alignment = std::min(alignment, std::max<unsigned>(tile.bytes(), 128));
   if (shared % alignment)
     return complain("misaligned", "a tile with this swizzle must start at a multiple of " + std::to_string(alignment) +
                                       " bytes, but starts at " + hex(shared));

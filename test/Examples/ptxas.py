@@ -1,6 +1,6 @@
 # REQUIRES: ptxas
 # RUN: %python %s %ptxas %source
-"""ptxas.py PTXAS SOURCE: assembles every kernel of every example, and fails on errors, spills and warnings.
+"""ptxas.py PTXAS SOURCE: assembles every kernel of every example and of pairs of blocks, and fails on errors, spills and warnings.
 
 The warnings that count most are C7510 .. C7519: `ptxas` waits for products or adds fences of its own because it cannot
 prove that registers of products in flight are left alone. A kernel that several examples share is assembled once. Attention and routing
@@ -80,7 +80,7 @@ def tensor_faults(chip, name, ptx):
 def main():
     ptxas, source = sys.argv[1], pathlib.Path(sys.argv[2])
     missing, unsuited, kernels = [], [], {}
-    for path in sorted((source / "examples").glob("*.mlir")):
+    for path in [*sorted((source / "examples").glob("*.mlir")), source / "test/Target/pair.mlir"]:
         for chip in CHIPS:
             text, found = path.read_text(), []
             whole = compile_example(text, chip)

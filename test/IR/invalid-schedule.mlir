@@ -27,3 +27,18 @@ func.func private @order() attributes {s = #ssa.schedule<order = union, instruct
 
 // expected-error @below {{expected 'partials' with 'order = shared_list' to be f32, but got bf16}}
 func.func private @partials() attributes {s = #ssa.schedule<instruction = mma_sync, tile_rows = 96, tile_keys = 32, stages = 2, partials = bf16>}
+
+// -----
+
+// expected-error @below {{expected with 'pair' 'instruction' to be tcgen05, 'tile_rows' 128 and 'tile_keys' a multiple of 64, but got wgmma, 128 and 64}}
+func.func private @pair() attributes {s = #ssa.schedule<instruction = wgmma, tile_rows = 128, tile_keys = 64, stages = 2, pair = true>}
+
+// -----
+
+// expected-error @below {{expected 'order' with 'pair' to be shared_list or head_packed, but got union}}
+func.func private @pair_order() attributes {s = #ssa.schedule<order = union, instruction = tcgen05, tile_rows = 128, tile_keys = 64, stages = 2, pair = true>}
+
+// -----
+
+// expected-error @below {{expected 'stages' to be in 1 .. 8, but got 0}}
+func.func private @pair_stages() attributes {s = #ssa.schedule<instruction = tcgen05, tile_rows = 128, tile_keys = 64, stages = 0, pair = true>}

@@ -85,8 +85,48 @@ func.func private @tensor_rank(!ssa_gpu.tensor_memory<128xf32>)
 
 // -----
 
-// expected-error @below {{expected rows that are a multiple of 128 and columns that are one of 16, but got 64 and 64}}
-func.func private @tensor_rows(!ssa_gpu.tensor_memory<2x64x64xf32>)
+// expected-error @below {{expected rows that are a multiple of 128 and columns that are one of 16, or 64 rows of a pair and columns that are a multiple of 32, but got 64 and 48}}
+func.func private @tensor_rows(!ssa_gpu.tensor_memory<2x64x48xf32>)
+
+// -----
+
+func.func @pair_of_blocks(%pipe: !ssa_gpu.pipe<2>, %ticket: i32) {
+  // expected-error @below {{expected a pipe with 'pair = true', as it is 'in pair', but got '!ssa_gpu.pipe<2>'}}
+  ssa_gpu.await %pipe[%ticket] in pair : !ssa_gpu.pipe<2>
+  return
+}
+
+// -----
+
+func.func @columns_of_pair(%left: !ssa_gpu.shared<64x64xbf16>, %right: !ssa_gpu.shared<64x192xbf16>, %result: !ssa_gpu.tensor_memory<64x384xf32>, %adds: i1) {
+  // expected-error @below {{expected of a pair a left operand in shared memory, and of more than 256 columns a multiple of 256 and a right operand that is not transposed, but got '!ssa_gpu.shared<64x64xbf16>' and '!ssa_gpu.tensor_memory<64x384xf32>'}}
+  ssa_gpu.mma_tensor %left, %right to %result adds %adds : !ssa_gpu.shared<64x64xbf16>, !ssa_gpu.shared<64x192xbf16>, !ssa_gpu.tensor_memory<64x384xf32>
+  return
+}
+
+// -----
+
+func.func @rows_of_box(%map: i64, %i: i32, %tile: !ssa_gpu.shared<12x64xbf16>, %pipe: !ssa_gpu.pipe<2>) {
+  // expected-error @below {{expected a tile of a multiple of 8 rows, but got '!ssa_gpu.shared<12x64xbf16>'}}
+  ssa_gpu.gather_box %map[%i] to %tile through %pipe[%i] {
+  ^bb0(%row: i32):
+    ssa_gpu.yield %row : i32
+  } : i64, !ssa_gpu.shared<12x64xbf16>, !ssa_gpu.pipe<2>
+  return
+}
+
+// -----
+
+func.func @share_of_row(%tile: tensor<128x64xf32, #ssa_gpu.accumulator<rowwise = true>>, %target: memref<?xf32>) {
+  // expected-error @below {{expected with 'share' all columns of a rowwise tile, but got 32 of 'tensor<128x64xf32, #ssa_gpu.accumulator<rowwise = true>>'}}
+  ssa_gpu.store_rows %tile to %target {
+  ^bb0(%row: i32):
+    %c0 = arith.constant 0 : index
+    %true = arith.constant true
+    ssa_gpu.yield %c0, %true : index, i1
+  } {columns = 32 : i64, width = 8 : i64, share = 64 : i64} : tensor<128x64xf32, #ssa_gpu.accumulator<rowwise = true>>, memref<?xf32>
+  return
+}
 
 // -----
 

@@ -67,6 +67,16 @@ def other_chips():
 
 
 @case
+def useful_work_and_its_limit():
+    """Lists of a head for 128 queries, on a B200: tiles of 128 rows load keys of their own each."""
+    q, kv, l, sel = "tensor<?x64x?x128xbf16>", "tensor<?x4x?x128xbf16>", "tensor<?x64x?xf32>", "!ssa.selection<?x64x?x8, key_block = 128, query_block = 128, sorted>"
+    text = (f"func.func @shared(%q: {q}, %k: {kv}, %v: {kv}, %s: {sel}) -> {q} {{\n  %o, %l = ssa.sparse_attend %q, %k, %v at %s {{mask = #ssa.mask<causal>}} "
+            f": {q}, {kv}, {kv}, {sel} -> {q}, {l}\n  return %o : {q}\n}}\n")
+    useful = explain("-", "--chip=sm_100a", "--sizes=131072", text=text)["entries"][0]["choices"][0]["useful_tflops"]
+    check(1300 <= useful["predicted"] <= useful["at_most"] < 1500 and useful["by"] == "L2", f"{useful}")
+
+
+@case
 def sizes_of_arguments_follow_from_their_use():
     said = explain(ROOT / "examples/second-stream.mlir", "--chip=sm_90a", "--sizes=tokens=8192,queries=16")
     shapes = {a["name"]: a["shape"] for a in said["entries"][0]["arguments"] if "shape" in a}

@@ -328,9 +328,9 @@ module attributes {ssa.target = #ssa.target<sm_100a>} {
     return %o : !q
   }
 
-  // Two stages of 32 keys are what fits beside the queries.
+  // Outputs that one block would make in two parts, a pair of blocks makes at once.
   // CHECK-LABEL: @tensor_latent
-  // CHECK: #ssa.schedule<order = head_packed, instruction = tcgen05, tile_rows = 128, tile_keys = 32, stages = 2>
+  // CHECK: #ssa.schedule<order = head_packed, instruction = tcgen05, tile_rows = 128, tile_keys = 128, stages = 1, pair = true>
   func.func @tensor_latent(%q: !mla, %k: !latent, %s: !tokens) -> !out {
     %n = arith.constant 2 : index
     %d = tensor.dim %k, %n : !latent
@@ -365,6 +365,21 @@ module attributes {ssa.target = #ssa.target<sm_100a>} {
   func.func @tensor_memory(%q: !q, %k: !kv, %v: !kv) -> !q {
     // expected-error @below {{'ssa.schedule' needs 1024 columns of tensor memory, but sm_100a has 512; lower 'tile_keys' or 'tile_rows'}}
     %o, %l = ssa.sparse_attend %q, %k, %v {ssa.schedule = #ssa.schedule<instruction = tcgen05, tile_rows = 256, tile_keys = 128, stages = 2>}
+        : !q, !kv, !kv -> !q, !l
+    return %o : !q
+  }
+}
+
+// -----
+
+!q = tensor<1x8x?x128xbf16>
+!kv = tensor<1x2x?x128xbf16>
+!l = tensor<1x8x?xf32>
+
+module attributes {ssa.target = #ssa.target<sm_100a>} {
+  func.func @pair_of_values(%q: !q, %k: !kv, %v: !kv) -> !q {
+    // expected-error @below {{'pair' needs values that are the first columns of keys that are not gathered, and head dims that are multiples of 64, of values of 128, but they are 128 and 128}}
+    %o, %l = ssa.sparse_attend %q, %k, %v {ssa.schedule = #ssa.schedule<instruction = tcgen05, tile_rows = 128, tile_keys = 64, stages = 1, pair = true>}
         : !q, !kv, !kv -> !q, !l
     return %o : !q
   }

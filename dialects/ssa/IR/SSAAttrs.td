@@ -177,9 +177,12 @@ def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
     - `instruction`: `mma_sync`, or `wgmma` or `tcgen05`, which need a target that has them.
     - `tile_rows`: rows of a tile, (query, head) pairs: a multiple of 16 up to 256, of 64 with `wgmma`, of 128 with `tcgen05`.
     - `tile_keys`: keys of a step, a multiple of 16 up to 256.
-    - `stages`: steps whose keys are in shared memory at a time, 2 to 8.
+    - `stages`: steps whose keys are in shared memory at a time, 2 to 8, or 1 with `pair`.
     - `split`: into so many parts the steps of a tile are divided, 1 to 64, each with a program and an output of its own; for few queries.
       With `shared_list` and `head_packed`.
+    - `pair`: two blocks have the rows of a tile together, half each, and make products as one (`cta_group::2`), with `tcgen05`: for 128 rows of wide heads whose
+      values are the first columns of keys. Each block has half of the keys that scores are made with and half of the columns of values, gathered by the
+      tensor memory accelerator; `stages` may be 1.
     - `partials`: what outputs over some keys are rounded to, `f32` or `bf16`; the latter with `key_outer` and an output of bf16.
 
     Example: `#ssa.schedule<instruction = wgmma, tile_rows = 128, tile_keys = 64, stages = 2>`,
@@ -187,7 +190,7 @@ def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
   }];
   let parameters = (ins SSA_DefaultedEnum<SSA_LoopOrder, "shared_list">:$order, EnumParameter<SSA_Instruction>:$instruction,
       "int64_t":$tile_rows, "int64_t":$tile_keys, "int64_t":$stages, DefaultValuedParameter<"int64_t", "1">:$split,
-      SSA_DefaultedEnum<SSA_Partials, "f32">:$partials);
+      SSA_DefaultedEnum<SSA_Partials, "f32">:$partials, DefaultValuedParameter<"bool", "false">:$pair);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -222,7 +225,9 @@ def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
     int64_t getValueColumns(SparseAttendOp op) const;
     /// Tiles of scores, and of weights, in tensor memory at a time.
     int64_t getScoreSlots(SparseAttendOp op) const;
-    static constexpr int64_t weightSlots = 2;
+    int64_t getWeightSlots() const { return getPair() ? 1 : 2; }
+    /// With `pair`: rows that a block has of a tile; columns of a piece of keys that products take at a time, and keys of one of values.
+    static constexpr int64_t rowsOfPair = 64, pieceOfPair = 64;
     /// Columns of tensor memory that a block takes.
     int64_t getTensorColumns(SparseAttendOp op) const;
     /// Groups of warps that share the columns of outputs which the registers of one warp cannot hold.

@@ -27,13 +27,17 @@ def SSAGPU_Dialect : Dialect {
     | --- | --- | --- |
     | `tensor<MxNxT, #ssa_gpu.accumulator>` | result of a matrix product | `N/2` values (`N/2/G` with `<groups = G>`): of rows `l/4` and `l/4 + 8` of its warp's 16 rows, columns `8j + 2*(l%4)` and the next |
     | `tensor<MxT, #ssa_gpu.rows>` | one value per row of an accumulator | 2 values |
-    | `tensor<MxNxT, #ssa_gpu.accumulator<rowwise = true>>`, `tensor<MxT, #ssa_gpu.rows<rowwise = true>>` | what is read from tensor memory, one value per row of it | all `N` values of row number `t`, or one: thread `t` |
+    | `tensor<MxNxT, #ssa_gpu.accumulator<rowwise = true>>`, `tensor<MxT, #ssa_gpu.rows<rowwise = true>>` | what is read from tensor memory, one value per row of it | all `N` values of row number `t`, or one: thread `t`; with `<groups = 2>` half of the values, thread `t` and `t + M` |
     | `tensor<MxKxT, #ssa_gpu.operand>` | left operand of a matrix product | `K/2` values |
     | `tensor<Rxi64, #ssa_gpu.places<P>>` | where rows of `P` pieces lie that are to be copied | those that its lane finds for the warp |
 
     `M` is 16 times the number of warps of the block, role or group, where a thread has a row 32 times; lane `l` of a warp. A tile in shared memory is a `!ssa_gpu.shared`: rows of 128 bytes, a panel of
     64 columns of 16 bits (128 of 8 bits) after another, the 16-byte pieces of row `r` exchanged by `r % 8` (the hardware's 128-byte swizzle). A tile in tensor
     memory is a `!ssa_gpu.tensor_memory`: products by `tcgen05` leave their results there.
+
+    With the attribute `ssa_gpu.pair` of a kernel its blocks run in *pairs* (clusters of two) that make products together: each has half of the rows of the
+    left operand and of the result, and half of the columns of the right operand. Both blocks run the same ops; a product begins in the first, once the
+    second has come to it as well.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -101,18 +105,22 @@ def SSAGPU_TensorMemoryType : TypeDef<SSAGPU_Dialect, "TensorMemory"> {
   let description = [{
     `!ssa_gpu.tensor_memory<128x64xf32>`: results of products, or, of 16 bits, left operands; a leading dimension more makes it a ring. Tensor memory
     has 128 lanes of 512 columns of 32 bits. Row `r` of a tile is lane `r % 128`; rows from 128 on lie behind those before, in columns of their own. Two
-    elements of 16 bits share a column.
+    elements of 16 bits share a column. A tile of 64 rows is what a block has of the result of a pair: the first half of its columns is in lanes 0 to 63,
+    the second in lanes 64 to 127.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     static constexpr int64_t lanes = 128, maxColumns = 512;
+    /// Rows of a block of a pair.
+    static constexpr int64_t rowsOfPair = 64;
+    bool isOfPair() const { return getRows() == rowsOfPair; }
     bool isRing() const { return getShape().size() == 3; }
     int64_t getRows() const { return getShape()[getShape().size() - 2]; }
     /// Columns of 32 bits that 128 rows of a tile take, and all rows of it, and all tiles of a ring.
-    int64_t getColumnsOfLanes() const { return getShape().back() * getElementType().getIntOrFloatBitWidth() / 32; }
-    int64_t getColumnsOfSlot() const { return getRows() / lanes * getColumnsOfLanes(); }
+    int64_t getColumnsOfLanes() const { return getShape().back() / (isOfPair() ? 2 : 1) * getElementType().getIntOrFloatBitWidth() / 32; }
+    int64_t getColumnsOfSlot() const { return (isOfPair() ? 1 : getRows() / lanes) * getColumnsOfLanes(); }
     int64_t getColumns() const { return isRing() ? getShape().front() * getColumnsOfSlot() : getColumnsOfSlot(); }
   }];
 }
@@ -121,12 +129,13 @@ def SSAGPU_PipeType : TypeDef<SSAGPU_Dialect, "Pipe"> {
   let mnemonic = "pipe";
   let summary = "the barriers of a ring";
   let description = [{
-    `!ssa_gpu.pipe<3>`: for each of three slots a barrier that says it is full and one that says it is empty.
+    `!ssa_gpu.pipe<3>`: for each of three slots a barrier that says it is full and one that says it is empty. With `pair = true` one more,
+    by which the first block of a pair hears that the slot of the second one is there too.
   }];
-  let parameters = (ins "int64_t":$slots);
-  let assemblyFormat = "`<` $slots `>`";
+  let parameters = (ins "int64_t":$slots, DefaultValuedParameter<"bool", "false">:$pair);
+  let assemblyFormat = "`<` $slots (`,` `pair` `=` $pair^)? `>`";
   let genVerifyDecl = 1;
-  let extraClassDeclaration = "int64_t getBytes() const { return 16 * getSlots(); }";
+  let extraClassDeclaration = "int64_t getBytes() const { return (getPair() ? 24 : 16) * getSlots(); }";
 }
 
 def SSAGPU_Accumulator : Type<CPred<"::mlir::ssa_gpu::hasLayout<::mlir::ssa_gpu::AccumulatorAttr>($_self)">, "accumulator tile", "::mlir::RankedTensorType">;
@@ -348,11 +357,19 @@ class SSAGPU_PipeOp<string mnemonic> : SSAGPU_Op<mnemonic> {
   let arguments = (ins SSAGPU_PipeType:$pipe, I32:$ticket);
   let assemblyFormat = "$pipe `[` $ticket `]` attr-dict `:` type($pipe)";
 }
+class SSAGPU_TakeOp<string mnemonic> : SSAGPU_Op<mnemonic> {
+  let arguments = (ins SSAGPU_PipeType:$pipe, I32:$ticket, UnitAttr:$pair);
+  let assemblyFormat = "$pipe `[` $ticket `]` (`in` `pair` $pair^)? attr-dict `:` type($pipe)";
+  let hasVerifier = 1;
+}
 class SSAGPU_ArriveOp<string mnemonic> : SSAGPU_Op<mnemonic> {
   let arguments = (ins SSAGPU_PipeType:$pipe, I32:$ticket, UnitAttr:$products);
   let assemblyFormat = "$pipe `[` $ticket `]` (`after` `products` $products^)? attr-dict `:` type($pipe)";
 }
-def SSAGPU_AcquireOp : SSAGPU_PipeOp<"acquire"> { let summary = "wait until the slot of a ticket is empty"; }
+def SSAGPU_AcquireOp : SSAGPU_TakeOp<"acquire"> {
+  let summary = "wait until the slot of a ticket is empty";
+  let description = "With `in pair`, in the first block of a pair, until it is in both.";
+}
 def SSAGPU_AwaitEmptyOp : SSAGPU_PipeOp<"await_empty"> {
   let summary = "wait until the slot of a ticket is empty, without taking it";
   let description = "For the role that fills slots: what others did with what was there has come to its end.";
@@ -365,9 +382,12 @@ def SSAGPU_PublishOp : SSAGPU_ArriveOp<"publish"> {
     here; that counts for one warp.
   }];
 }
-def SSAGPU_AwaitOp : SSAGPU_PipeOp<"await"> {
+def SSAGPU_AwaitOp : SSAGPU_TakeOp<"await"> {
   let summary = "wait until the slot of a ticket is full";
-  let description = "Afterwards its content is seen, also by matrix products.";
+  let description = [{
+    Afterwards its content is seen, also by matrix products. With `in pair`, in the first block of a pair, until it is full in both: one role awaits or
+    acquires slots of such a pipe so, by one of the two ops.
+  }];
 }
 def SSAGPU_ReleaseOp : SSAGPU_ArriveOp<"release"> {
   let summary = "say that all earlier reads from a slot are done";
@@ -395,6 +415,26 @@ def SSAGPU_CopyBoxOp : SSAGPU_Op<"copy_box", []> {
     $map `[` $at `]` `to` $tile `through` $pipe `[` $ticket `]` attr-dict `:` type($map) `,` type($tile) `,` type($pipe)
   }];
   let hasVerifier = 1;
+}
+
+def SSAGPU_GatherBoxOp : SSAGPU_RegionOp<"gather_box", []> {
+  let summary = "gather rows of a tensor into a slot, by the tensor memory accelerator";
+  let description = [{
+    For every row of the tile the region yields which row of `map`, a tensor of two dimensions, it is, an i32; a row outside of it becomes 0. Columns
+    begin at `column`. Part of what makes the slot of `ticket` full, as `copy_box`. Four rows and a panel are an instruction.
+
+    Example:
+    ```
+    ssa_gpu.gather_box %map[%column] to %tile through %pipe[%ticket] {
+    ^bb0(%row: i32):
+      ssa_gpu.yield %row : i32
+    } : !map, !ssa_gpu.shared<64x64xbf16>, !ssa_gpu.pipe<2>
+    ```
+  }];
+  let arguments = (ins AnyType:$map, I32:$column, SSAGPU_SharedType:$tile, SSAGPU_PipeType:$pipe, I32:$ticket);
+  let assemblyFormat = [{
+    $map `[` $column `]` `to` $tile `through` $pipe `[` $ticket `]` $body attr-dict `:` type($map) `,` type($tile) `,` type($pipe)
+  }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -443,6 +483,9 @@ def SSAGPU_MmaTensorOp : SSAGPU_Op<"mma_tensor"> {
     `result = lhs * rhs`, or `result + lhs * rhs` if `adds` is true, by `tcgen05`; with `transposed` as in `mma`. Begun by one thread of the role or block, for all;
     products end in the order in which they begin. Done, and operands free, when a `publish` or `release` `after products` has come through.
 
+    A result of 64 rows is that of a block of a pair: operands are 64 rows of the left one and half of the columns of the right one, those of the first half in
+    the first block. Of more than 256 columns it is several products; their columns, and those that a block has of the right operand, lie one behind the other.
+
     Example: `ssa_gpu.mma_tensor %q, transposed %k to %s adds %false : !ssa_gpu.shared<128x128xbf16>, !ssa_gpu.shared<64x128xbf16>, !ssa_gpu.tensor_memory<128x64xf32>`
   }];
   let arguments = (ins AnyTypeOf<[SSAGPU_SharedType, SSAGPU_TensorMemoryType]>:$lhs, SSAGPU_SharedType:$rhs, SSAGPU_TensorMemoryType:$result, I1:$adds,
@@ -464,7 +507,7 @@ class SSAGPU_TensorAccessOp<string mnemonic> : SSAGPU_Op<mnemonic> {
 }
 def SSAGPU_LoadTensorOp : SSAGPU_TensorAccessOp<"load_tensor"> {
   let summary = "columns of a tile in tensor memory, from `column` on";
-  let description = "Example: `%s = ssa_gpu.load_tensor %t[%c] : !ssa_gpu.tensor_memory<128x64xf32> -> tensor<128x32xf32, #ssa_gpu.accumulator<rowwise = true>>`";
+  let description = "Of a tile of a pair, from there on in each half of the columns. Example: `%s = ssa_gpu.load_tensor %t[%c] : !ssa_gpu.tensor_memory<128x64xf32> -> tensor<128x32xf32, #ssa_gpu.accumulator<rowwise = true>>`";
   let arguments = (ins SSAGPU_TensorMemoryType:$source, I32:$column);
   let results = (outs SSAGPU_Accumulator:$tile);
   let assemblyFormat = "$source `[` $column `]` attr-dict `:` type($source) `->` type($tile)";
@@ -552,9 +595,10 @@ def SSAGPU_StoreRowsOp : SSAGPU_RegionOp<"store_rows", []> {
   let summary = "write the rows of an accumulator to a buffer";
   let description = [{
     For every row the region yields where it begins in `target`, in elements from its start, and whether it is written at all; the first
-    `columns` columns are, rounded to the element type. Rows begin at multiples of `width` elements, 1, 2 or 8, which divides `columns`.
+    `columns` columns are, rounded to the element type. Rows begin at multiples of `width` elements, 1, 2 or 8, which divides `columns`. With `share` columns of
+    a rowwise tile of groups, which are all stored then, are those of a part of each group's share, which is so many columns wide: `share` apart.
   }];
-  let arguments = (ins SSAGPU_Accumulator:$tile, AnyMemRef:$target, I64Attr:$columns, I64Attr:$width);
+  let arguments = (ins SSAGPU_Accumulator:$tile, AnyMemRef:$target, I64Attr:$columns, I64Attr:$width, OptionalAttr<I64Attr>:$share);
   let assemblyFormat = "$tile `to` $target $body attr-dict `:` type($tile) `,` type($target)";
 }
 

@@ -25,6 +25,9 @@
 
 namespace mlir::ssa_gpu {
 
+/// The attribute of a kernel whose blocks make products in pairs.
+constexpr llvm::StringLiteral pairAttrName = "ssa_gpu.pair";
+
 /// True if `type` is a tensor with this layout.
 template <typename LayoutAttr>
 bool hasLayout(Type type) {

@@ -214,7 +214,7 @@ ExplainedChoice Explainer::explainChoice(SparseAttendOp op, AssumedSizes &sizes)
   AttendProblem problem(op, sizes);
   ScheduleAttr schedule = ScheduleAttr::of(op);
   ExplainedChoice choice{op, "written", problem.agreement, rateSchedule(problem, schedule, target), rateSchedules(problem, target),
-                         predictDense(op, sizes, target)};
+                         predictDense(op, sizes, target), problem.getUsefulFlop()};
   if (schedule == tuning.find(problem, target))
     choice.source = "tuning";
   else if (schedule == getMeasuredSchedule(op, target))

@@ -63,6 +63,12 @@ static void writeChoice(OStream &json, const ExplainedChoice &choice) {
     json.attributeObject("chosen", [&] { writeSchedule(json, choice.chosen); });
     if (int64_t columns = choice.chosen.schedule.getTensorColumns(choice.op))
       json.attribute("tensor_memory_columns", columns);
+    if (double limit = choice.chosen.prediction.units.longest(); limit > 0)
+      json.attributeObject("useful_tflops", [&] {
+        json.attribute("predicted", choice.usefulFlop / choice.chosen.prediction.seconds / 1e12);
+        json.attribute("at_most", choice.usefulFlop / limit / 1e12);
+        json.attribute("by", choice.chosen.prediction.units.binding());
+      });
     if (choice.dense)
       json.attribute("dense_ms", choice.dense->seconds * 1e3);
     json.attributeArray("schedules", [&] {

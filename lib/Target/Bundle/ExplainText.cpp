@@ -104,6 +104,8 @@ static void printSchedule(raw_ostream &os, const char *mark, const RatedSchedule
   std::string tile = std::to_string(s.getTileRows()) + " x " + std::to_string(s.getTileKeys()), text = stringifyLoopOrder(s.getOrder()).str();
   if (s.getSplit() > 1)
     text += ", split " + std::to_string(s.getSplit());
+  if (s.getPair())
+    text += ", pairs";
   if (s.getPartials() != Partials::f32)
     text += ", partials " + stringifyPartials(s.getPartials()).str();
   os << format("    %s %-26s  %-9s  %9s  %6lld  %10.3f  %6.2f   %s\n", mark, text.c_str(), stringifyInstruction(s.getInstruction()).str().c_str(),
@@ -131,6 +133,10 @@ static void printChoice(raw_ostream &os, const ExplainedChoice &choice) {
   for (const RatedSchedule &rated : choice.rated)
     if (rated.schedule != choice.chosen.schedule && count++ < shown)
       printSchedule(os, " ", rated, best);
+  const Prediction &chosen = choice.chosen.prediction;
+  if (double limit = chosen.units.longest(); limit > 0)
+    os << format("      Useful work: %.0f TFLOP/s, at most %.0f by %s.\n", choice.usefulFlop / chosen.seconds / 1e12, choice.usefulFlop / limit / 1e12,
+                 chosen.units.binding().str().c_str());
   if (choice.rated.size() > shown + 1)
     os << "      " << choice.rated.size() << " schedules are legal.";
   if (int64_t columns = choice.chosen.schedule.getTensorColumns(choice.op))

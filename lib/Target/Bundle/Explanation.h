@@ -39,6 +39,7 @@ struct ExplainedChoice {
   RatedSchedule chosen;
   SmallVector<RatedSchedule> rated; // the fastest first
   std::optional<Prediction> dense;  // the fastest one without lists
+  double usefulFlop;                // of pairs of a query and a key that it attends to
 };
 
 /// Rows that a gather keeps.

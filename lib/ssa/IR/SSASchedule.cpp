@@ -12,20 +12,25 @@ using namespace mlir;
 using namespace mlir::ssa;
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, LoopOrder order, Instruction instruction, int64_t tileRows,
-                                   int64_t tileKeys, int64_t stages, int64_t split, Partials partials) {
+                                   int64_t tileKeys, int64_t stages, int64_t split, Partials partials, bool pair) {
   int64_t rows = instruction == Instruction::tcgen05 ? 128 : instruction == Instruction::wgmma ? 64 : 16;
   if (tileRows < rows || tileRows > 256 || tileRows % rows != 0)
     return emitError() << "expected 'tile_rows' to be a multiple of " << rows << " up to 256, but got " << tileRows;
   if (tileKeys < 16 || tileKeys > 256 || tileKeys % 16 != 0)
     return emitError() << "expected 'tile_keys' to be a multiple of 16 up to 256, but got " << tileKeys;
-  if (stages < 2 || stages > 8)
-    return emitError() << "expected 'stages' to be in 2 .. 8, but got " << stages;
+  if (int64_t least = pair ? 1 : 2; stages < least || stages > 8)
+    return emitError() << "expected 'stages' to be in " << least << " .. 8, but got " << stages;
   if (split < 1 || split > maxSplit)
     return emitError() << "expected 'split' to be in 1 .. " << maxSplit << ", but got " << split;
   if (split > 1 && order != LoopOrder::shared_list && order != LoopOrder::head_packed)
     return emitError() << "expected 'split' with 'order = " << stringifyLoopOrder(order) << "' to be 1, but got " << split;
   if (partials != Partials::f32 && order != LoopOrder::key_outer)
     return emitError() << "expected 'partials' with 'order = " << stringifyLoopOrder(order) << "' to be f32, but got " << stringifyPartials(partials);
+  if (pair && (instruction != Instruction::tcgen05 || tileRows != 2 * rowsOfPair || tileKeys % pieceOfPair != 0))
+    return emitError() << "expected with 'pair' 'instruction' to be tcgen05, 'tile_rows' 128 and 'tile_keys' a multiple of 64, but got "
+                       << stringifyInstruction(instruction) << ", " << tileRows << " and " << tileKeys;
+  if (pair && order != LoopOrder::shared_list && order != LoopOrder::head_packed)
+    return emitError() << "expected 'order' with 'pair' to be shared_list or head_packed, but got " << stringifyLoopOrder(order);
   return success();
 }
 
@@ -104,6 +109,9 @@ LogicalResult ScheduleAttr::verifyFor(SparseAttendOp op, TargetAttr target, func
     return refuse("'instruction = wgmma' requires sm_90a, but the target is '" + chip + "'; use 'mma_sync'");
   if (usesTensorMemory() && !target.hasTCGen05())
     return refuse("'instruction = tcgen05' requires sm_100a, sm_100f, sm_103a or sm_110a, but the target is '" + chip + "'; use 'mma_sync'");
+  if (getPair() && (!op.valuesAreKeys() || op.isGathered() || getDim(op) % pieceOfPair != 0 || getValueDim(op) % 128 != 0))
+    return refuse("'pair' needs values that are the first columns of keys that are not gathered, and head dims that are multiples of 64, of values of 128, but they are " +
+                  Twine(getDim(op)) + " and " + Twine(getValueDim(op)));
   if (getValueParts(op) > 1 && getOrder() == LoopOrder::key_outer)
     return refuse(order + " with 'instruction = tcgen05' needs values of up to 256 columns, but they have " + Twine(getValueDim(op)));
   if (int64_t columns = getTensorColumns(op), most = 512; columns > most)
@@ -141,8 +149,8 @@ LogicalResult ScheduleAttr::verifyFor(SparseAttendOp op, TargetAttr target, func
 //===----------------------------------------------------------------------===//
 
 int64_t ScheduleAttr::getGroups(SparseAttendOp op) const {
-  if (usesTensorMemory())
-    return 1;
+  if (usesTensorMemory()) // in a pair half of the columns are in half of the lanes
+    return getPair() ? 2 : 1;
   // A thread holds a 64th of the output of 16 rows, beside scores and weights.
   int64_t most = hasRoles() ? 256 : 128;
   return getValueDim(op) <= 256 ? 1 : ceilDiv(getValueDim(op), most);
@@ -150,7 +158,7 @@ int64_t ScheduleAttr::getGroups(SparseAttendOp op) const {
 
 int64_t ScheduleAttr::getValueParts(SparseAttendOp op) const {
   constexpr int64_t most = 256; // columns of one product
-  return usesTensorMemory() ? ceilDiv(getValueDim(op), most) : 1;
+  return usesTensorMemory() && !getPair() ? ceilDiv(getValueDim(op), most) : 1;
 }
 
 int64_t ScheduleAttr::getValueColumns(SparseAttendOp op) const { return ceilDiv(getValueDim(op) / getValueParts(op), 16) * 16; }
@@ -161,7 +169,9 @@ static int64_t getAllocatedColumns(int64_t columns) { return std::max<int64_t>(l
 /// Outputs and weights, two of which share a column, and so many tiles of scores.
 static int64_t getTensorColumns(ScheduleAttr schedule, SparseAttendOp op, int64_t scoreSlots) {
   constexpr int64_t lanes = 128;
-  int64_t ofLanes = schedule.getValueColumns(op) + schedule.getTileKeys() * scoreSlots + schedule.getTileKeys() / 2 * ScheduleAttr::weightSlots;
+  if (schedule.getPair()) // half of the columns in half of the lanes each; weights are in shared memory
+    return getAllocatedColumns((schedule.getValueColumns(op) + schedule.getTileKeys() * scoreSlots) / 2);
+  int64_t ofLanes = schedule.getValueColumns(op) + schedule.getTileKeys() * scoreSlots + schedule.getTileKeys() / 2 * schedule.getWeightSlots();
   return getAllocatedColumns(schedule.getTileRows() / lanes * ofLanes);
 }
 
@@ -219,7 +229,19 @@ int64_t ScheduleAttr::getThreads(SparseAttendOp op) const {
   return 2 * getTileRows() * getGroups(op) + (hasRoles() ? numProducers : 0);
 }
 
+/// Of a block of a pair: its rows of the queries, half of the keys and half of the columns of values, weights; which rows to gather, numbers, maxima, factors.
+static int64_t getSharedBytesOfPair(ScheduleAttr schedule, SparseAttendOp op) {
+  constexpr int64_t rows = ScheduleAttr::rowsOfPair, piece = ScheduleAttr::pieceOfPair;
+  int64_t keys = schedule.getTileKeys(), dim = getDim(op), valueDim = getValueDim(op);
+  int64_t steps = schedule.getStages() * (keys / 2 * dim * 2 + keys * valueDim), lists = (2 + schedule.getStages()) * 4 * keys;
+  int64_t others = 2 * 4 * rows + 4 * rows + 4 * 16;
+  int64_t barriers = 24 * (schedule.getStages() * (dim / piece + keys / piece) + 3 + schedule.getScoreSlots(op)) + (2 + schedule.getStages()) * 16;
+  return rows * 2 * dim + steps + rows * 2 * keys + lists + others + barriers;
+}
+
 int64_t ScheduleAttr::getSharedBytes(SparseAttendOp op) const {
+  if (getPair())
+    return getSharedBytesOfPair(*this, op);
   auto padded = [](int64_t columns) { return 2 * getPaddedColumns(columns); };
   int64_t rows = getTileRows(), keys = getTileKeys(), slots = getQuerySlots(op), groups = getGroups(op);
   // Every step has the numbers of its keys.
@@ -232,7 +254,7 @@ int64_t ScheduleAttr::getSharedBytes(SparseAttendOp op) const {
   int64_t members = getMemberWords(op) ? 4 * getMemberWords(op) * (getStretches(op) > 0 ? getStretches(op) : keys) : 0;
   if (usesTensorMemory()) { // two rows of factors are handed to those that finish outputs
     constexpr int64_t items = 2; // whose steps and factors are handed over at a time
-    barriers = 16 * (2 * getStages() + slots + getScoreSlots(op) + weightSlots + 1 + 2 * items);
+    barriers = 16 * (2 * getStages() + slots + getScoreSlots(op) + getWeightSlots() + 1 + 2 * items);
     exchanged = items * 4 * (rows + 2);
   }
   // Which rows a tile has where keys come first, and a little more.

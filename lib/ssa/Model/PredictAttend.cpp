@@ -64,6 +64,10 @@ static double padTo(int64_t multiple, int64_t n) { return double(ssa::ceilDiv(n,
 /// Bytes of shared memory that the products of a step read.
 static double getOperandBytes(const AttendProblem &p, ScheduleAttr s, int64_t groups) {
   double dim = padTo(16, p.dim), valueDim = padTo(16, p.valueDim), keys = s.getTileKeys();
+  if (s.getPair()) { // a block's rows; weights, which it writes, are read for every 256 columns
+    double rows = ScheduleAttr::rowsOfPair, products = std::max(valueDim / 256, 1.0);
+    return (rows * dim + keys / 2 * dim + (1 + products) * rows * keys + keys * valueDim / 2) * p.elementBytes;
+  }
   if (s.usesTensorMemory()) // weights come from tensor memory
     return s.getTileRows() / 128.0 * (128 * dim + keys * (dim + valueDim)) * p.elementBytes;
   if (!s.hasRoles()) // each warp reads all keys and values
@@ -131,6 +135,12 @@ static Loop getLoop(const AttendProblem &p, ScheduleAttr s, TargetAttr target) {
   loop.flop = rows * keys * 2.0 * (padTo(16, p.dim) + valueColumns);
   loop.exponentials = double(rows) * keys;
   loop.loaded = keys * (padTo(64, p.dim) + (op.valuesAreKeys() ? 0 : padTo(64, p.valueDim))) * p.elementBytes;
+  if (s.getPair()) { // half of the rows, with half of the keys for scores and half of the columns of values
+    loop.items *= 2;
+    loop.flop /= 2;
+    loop.exponentials /= 2;
+    loop.loaded = keys / 2.0 * (p.dim + p.valueDim) * p.elementBytes;
+  }
   loop.shared = loop.loaded + getOperandBytes(p, s, s.getGroups(op));
   return loop;
 }
@@ -160,9 +170,6 @@ static UnitTimes getUnits(const AttendProblem &p, const Loop &loop, double matri
 
 /// The time of a step of a block with roles.
 static double getRoleStepSeconds(const Loop &loop, ScheduleAttr s, int64_t groups, const UnitTimes &ofStep) {
-  // Products and softmax are roles of their own; what a step waits for besides has not been measured.
-  if (s.usesTensorMemory())
-    return ofStep.longest() + tensorStepSeconds;
   double keys = s.getTileKeys(), waiting = stepSeconds;
   if (bool hasCompany = loop.blocksPerSM > 1; s.getTileRows() * groups == 64)
     waiting = loneSeconds[hasCompany] + loneKeySeconds[hasCompany] * keys;
@@ -172,6 +179,13 @@ static double getRoleStepSeconds(const Loop &loop, ScheduleAttr s, int64_t group
   if (loop.members)
     waiting *= leastWaiting + waitingOfMembers * *loop.members;
   return std::max(ofStep.matrix, ofStep.shared) + waiting + (loop.isGathered ? gatherKeySeconds * keys : 0) + (groups > 1 ? groups * meetSeconds : 0);
+}
+
+/// The time of an item for every block on a multiprocessor, with tensor memory. Products and softmax are roles of their own, and copies run ahead: steps wait for
+/// one another. What they wait for besides has not been measured; where there are two blocks one works while the other waits.
+static double getTensorItemSeconds(const Loop &loop, const UnitTimes &ofStep) {
+  double busy = std::max({ofStep.matrix, ofStep.vector, ofStep.special, ofStep.shared}), step = std::max(ofStep.l2, busy + tensorStepSeconds);
+  return std::max(loop.steps * step + loop.itemSeconds, loop.blocksPerSM * loop.steps * std::max(busy, ofStep.l2));
 }
 
 /// The time in which every block on a multiprocessor makes a step.
@@ -198,9 +212,10 @@ Prediction ssa::predictAttend(const AttendProblem &p, ScheduleAttr s, TargetAttr
   UnitTimes ofStep = getUnits(p, one, matrixRate, rates, numSMs);
   ofStep.memory = 0;
   SparseAttendOp op = p.op;
-  double step = getStepSeconds(loop, s, s.getGroups(op), ofStep, rates, numSMs);
+  double item = s.usesTensorMemory() ? getTensorItemSeconds(loop, ofStep)
+                                     : loop.steps * getStepSeconds(loop, s, s.getGroups(op), ofStep, rates, numSMs) + loop.itemSeconds;
   double rounds = std::max(loop.items / (numSMs * loop.blocksPerSM), loop.items > 0 ? 1.0 : 0.0);
-  double chain = rounds * (loop.steps * step + loop.itemSeconds);
+  double chain = rounds * item;
   result.seconds = std::max(chain, result.units.longest()) + launchSeconds;
   constexpr double mostly = 0.7;
   result.binds = result.units.longest() > mostly * result.seconds ? result.units.binding() : StringRef("latency");

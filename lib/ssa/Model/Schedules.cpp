@@ -49,7 +49,7 @@ static bool isSensible(SparseAttendOp op, ScheduleAttr schedule, TargetAttr targ
   constexpr int64_t mostKeysOfUnion = 64;
   if (schedule.getOrder() == LoopOrder::union_lists && keys > mostKeysOfUnion)
     return false;
-  return isFilled && (groups == 1 || (keys / groups >= leastKeys && rows == rowsOfGroups)) && getRegistersNeeded(op, schedule) <= getRegisterBound(op, schedule, target);
+  return isFilled && (groups == 1 || schedule.getPair() || (keys / groups >= leastKeys && rows == rowsOfGroups)) && getRegistersNeeded(op, schedule) <= getRegisterBound(op, schedule, target);
 }
 
 /// Parts of a list that are worth a look: as many as it takes to have a tile for every multiprocessor, and the steps in between.
@@ -66,23 +66,29 @@ SmallVector<ScheduleAttr> ssa::enumerateSchedules(const AttendProblem &problem, 
   SparseAttendOp op = problem.op;
   auto ignore = [](const Twine &) {};
   bool isNarrow = op.getOutput().getType().getElementType().isBF16();
-  auto consider = [&](LoopOrder order, Instruction instruction, int64_t rows, int64_t keys, int64_t stages, int64_t split) {
+  auto consider = [&](LoopOrder order, Instruction instruction, int64_t rows, int64_t keys, int64_t stages, int64_t split, bool pair) {
     if (rows % (instruction == Instruction::tcgen05 ? 128 : instruction == Instruction::wgmma ? 64 : 16))
       return;
+    bool hasPairs = order == getPlainOrder(op) && instruction == Instruction::tcgen05 && rows == 128;
+    if (pair && (!hasPairs || keys % ScheduleAttr::pieceOfPair != 0))
+      return;
+    if (stages < (pair ? 1 : 2))
+      return;
     Partials partials = order == LoopOrder::key_outer && isNarrow ? Partials::bf16 : Partials::f32;
-    auto schedule = ScheduleAttr::get(op.getContext(), order, instruction, rows, keys, stages, split, partials);
+    auto schedule = ScheduleAttr::get(op.getContext(), order, instruction, rows, keys, stages, split, partials, pair);
     if (succeeded(schedule.verifyFor(op, target, ignore)) && isSensible(op, schedule, target))
       found.push_back(schedule);
   };
   // Of schedules that are predicted alike the first is chosen: a third stage makes steps of a union 2 to 3 % faster.
-  constexpr int64_t stagesOfUnion[] = {3, 2, 4}, stagesOfOthers[] = {2, 3, 4};
+  constexpr int64_t stagesOfUnion[] = {3, 2, 4, 1}, stagesOfOthers[] = {2, 3, 4, 1}; // one is for pairs
   for (LoopOrder order : {getPlainOrder(op), LoopOrder::union_lists, LoopOrder::key_outer})
     for (int64_t split : order == getPlainOrder(op) ? getSplits(problem, target) : SmallVector<int64_t>{1})
       for (uint64_t instruction = 0; instruction <= getMaxEnumValForInstruction(); ++instruction)
         for (int64_t rows : {16, 32, 64, 128, 192, 256})
           for (int64_t keys : {16, 32, 64, 128})
             for (int64_t stages : order == LoopOrder::union_lists ? stagesOfUnion : stagesOfOthers)
-              consider(order, Instruction(instruction), rows, keys, stages, split);
+              for (bool pair : {false, true})
+                consider(order, Instruction(instruction), rows, keys, stages, split, pair);
   return found;
 }
 
@@ -90,8 +96,14 @@ SmallVector<ScheduleAttr> ssa::enumerateSchedules(const AttendProblem &problem, 
 static ScheduleAttr getTensorSchedule(SparseAttendOp op, LoopOrder order, TargetAttr target) {
   bool isTall = ScheduleAttr::getRowsPerList(op).value_or(256) >= 256 && std::max(getDim(op), getValueDim(op)) <= 128 && op.getScore().empty();
   auto make = [&](int64_t keys, int64_t stages) {
-    return ScheduleAttr::get(op.getContext(), order, Instruction::tcgen05, isTall ? 256 : 128, keys, stages, /*split=*/1, Partials::f32);
+    return ScheduleAttr::get(op.getContext(), order, Instruction::tcgen05, isTall ? 256 : 128, keys, stages, /*split=*/1, Partials::f32, /*pair=*/false);
   };
+  // Outputs that one block would have to make in parts, with scores for each, a pair makes at once.
+  for (int64_t keys : {128, 64}) {
+    auto pair = ScheduleAttr::get(op.getContext(), order, Instruction::tcgen05, 128, keys, /*stages=*/1, /*split=*/1, Partials::f32, /*pair=*/true);
+    if (getValueDim(op) > 256 && ScheduleAttr::getRowsPerList(op).value_or(128) >= 128 && succeeded(pair.verifyFor(op, target, [](const Twine &) {})))
+      return pair;
+  }
   // The most keys a step for which two stages fit; more stages where there is room.
   for (int64_t keys : {64, 32, 16}) {
     ScheduleAttr best = make(keys, 2);
@@ -115,7 +127,7 @@ ScheduleAttr ssa::getMeasuredSchedule(SparseAttendOp op, TargetAttr target) {
   Instruction instruction = target.hasWGMMA() ? Instruction::wgmma : Instruction::mma_sync;
   int64_t rowsPerList = ScheduleAttr::getRowsPerList(op).value_or(128);
   auto make = [&](Instruction instruction, int64_t rows, int64_t keys, int64_t stages) {
-    return ScheduleAttr::get(op.getContext(), getPlainOrder(op), instruction, rows, keys, stages, /*split=*/1, Partials::f32);
+    return ScheduleAttr::get(op.getContext(), getPlainOrder(op), instruction, rows, keys, stages, /*split=*/1, Partials::f32, /*pair=*/false);
   };
   auto schedule = [&](int64_t rows, int64_t keys, int64_t stages) { return make(instruction, rows, keys, stages); };
   // A list of few rows gets one warp: many blocks fit, and each goes its own way. Wider heads would not leave registers for that.

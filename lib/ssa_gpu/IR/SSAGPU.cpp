@@ -57,7 +57,7 @@ int64_t ssa_gpu::getValuesPerThread(RankedTensorType tile) {
   if (hasLayout<PlacesAttr>(tile)) // one lane or more for 16 rows, of all warps in the worst case
     return (tile.getDimSize(0) + 15) / 16;
   if (isRowwise(tile))
-    return hasLayout<RowsAttr>(tile) ? 1 : tile.getDimSize(1);
+    return hasLayout<RowsAttr>(tile) ? 1 : tile.getDimSize(1) / getGroups(tile);
   return hasLayout<RowsAttr>(tile) ? 2 : tile.getDimSize(1) / 2 / getGroups(tile);
 }
 
@@ -96,8 +96,11 @@ LogicalResult TensorMemoryType::verify(function_ref<InFlightDiagnostic()> emitEr
   if (shape.size() != 2 && shape.size() != 3)
     return emitError() << "expected rank 2, or 3 for a ring, but got " << shape.size();
   int64_t rows = shape[shape.size() - 2], columns = shape.back();
+  if (rows == rowsOfPair && shape.front() > 0 && columns >= 32 && columns % 32 == 0)
+    return success();
   if (shape.front() < 1 || rows < lanes || rows % lanes != 0 || columns < 16 || columns % 16 != 0)
-    return emitError() << "expected rows that are a multiple of " << lanes << " and columns that are one of 16, but got " << rows << " and " << columns;
+    return emitError() << "expected rows that are a multiple of " << lanes << " and columns that are one of 16, or " << rowsOfPair
+                       << " rows of a pair and columns that are a multiple of 32, but got " << rows << " and " << columns;
   return success();
 }
 
@@ -122,7 +125,7 @@ int64_t SharedType::getSlotBytes() const {
 
 int64_t SharedType::getNumSlots() const { return isRing() ? getShape().front() : 1; }
 
-LogicalResult PipeType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t slots) {
+LogicalResult PipeType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t slots, bool) {
   if (slots < 1)
     return emitError() << "expected at least 1 slot, but got " << slots;
   return success();
@@ -162,6 +165,15 @@ LogicalResult RolesOp::verify() {
   }
   return success();
 }
+
+template <typename Op>
+static LogicalResult verifyTake(Op op) {
+  if (op.getPair() && !op.getPipe().getType().getPair())
+    return op.emitOpError() << "expected a pipe with 'pair = true', as it is 'in pair', but got " << op.getPipe().getType();
+  return success();
+}
+LogicalResult AcquireOp::verify() { return verifyTake(*this); }
+LogicalResult AwaitOp::verify() { return verifyTake(*this); }
 
 //===----------------------------------------------------------------------===//
 // Verifiers
@@ -213,10 +225,15 @@ LogicalResult MmaTensorOp::verify() {
   if (isRing || rhs.isRing() || !rhs.isTile() || result.isRing() || element != rhs.getElementType() || !result.getElementType().isF32())
     return emitOpError() << "expected tiles, of one type for a result of f32, but got " << getLhs().getType() << ", " << rhs << " and " << result;
   int64_t k = rhs.getShape()[getTransposed() ? 1 : 0], n = rhs.getShape()[getTransposed() ? 0 : 1], columns = result.getShape().back();
-  if (shape[0] != result.getRows() || n != columns || shape[1] != k)
-    return emitOpError() << "expected " << result.getRows() << "x" << k << " and " << k << "x" << columns
+  bool isOfPair = result.isOfPair();
+  int64_t own = isOfPair ? columns / 2 : columns; // columns of the right operand that this block has
+  if (shape[0] != result.getRows() || n != own || shape[1] != k)
+    return emitOpError() << "expected " << result.getRows() << "x" << k << " and " << k << "x" << own
                          << " as operands (the right one transposed), but got " << shape[0] << "x" << shape[1] << " and " << k << "x" << n;
   int64_t step = getInnerStep();
+  if (isOfPair && (!isa<SharedType>(getLhs().getType()) || (own > 128 && (own % 128 != 0 || getTransposed()))))
+    return emitOpError() << "expected of a pair a left operand in shared memory, and of more than 256 columns a multiple of 256 and a right operand that is not "
+                            "transposed, but got " << getLhs().getType() << " and " << result;
   if (constexpr int64_t most = 256; k % step != 0 || n % 16 != 0 || n > most)
     return emitOpError() << "expected the inner size to be a multiple of " << step << " and the columns of 16, at most " << most << ", but got " << k
                          << " and " << n;
@@ -227,7 +244,7 @@ LogicalResult MmaTensorOp::verify() {
 
 /// A tile of registers that is some columns of one in tensor memory.
 static LogicalResult verifyAccess(Operation *op, RankedTensorType tile, TensorMemoryType memory) {
-  if (memory.isRing() || !isRowwise(tile) || tile.getDimSize(0) != memory.getRows() || tile.getDimSize(1) > memory.getShape().back() ||
+  if (memory.isRing() || !isRowwise(tile) || getGroups(tile) != (memory.isOfPair() ? 2 : 1) || tile.getDimSize(0) != memory.getRows() || tile.getDimSize(1) > memory.getShape().back() ||
       tile.getDimSize(1) % 16 != 0 || !tile.getElementType().isF32())
     return op->emitOpError() << "expected a rowwise tile of f32 with " << memory.getRows() << " rows and a multiple of 16 columns of a tile, but got " << tile
                              << " and " << memory;
@@ -319,6 +336,13 @@ LogicalResult CopyBoxOp::verify() {
   return success();
 }
 
+LogicalResult GatherBoxOp::verify() {
+  SharedType tile = getTile().getType();
+  if (!tile.isTile() || tile.isRing() || tile.getShape()[0] % 8 != 0)
+    return emitOpError() << "expected a tile of a multiple of 8 rows, but got " << tile;
+  return verifyBody(*this, IntegerType::get(getContext(), 32));
+}
+
 LogicalResult OrderOp::verify() {
   if (!getLow().getType().isTile() || getLow().getType().isRing() || getLow().getType() != getHigh().getType())
     return emitOpError() << "expected two tiles of one type, but got " << getLow().getType() << " and " << getHigh().getType();
@@ -346,6 +370,8 @@ LogicalResult StoreRowsOp::verify() {
   int64_t width = getWidth(), columns = getColumns();
   if (!llvm::is_contained({1, 2, 8}, width) || columns % width != 0)
     return emitOpError() << "expected a width of 1, 2 or 8 that divides " << columns << " columns, but got " << width;
+  if (RankedTensorType tile = getTile().getType(); getShare() && (!isRowwise(tile) || columns != tile.getDimSize(1)))
+    return emitOpError() << "expected with 'share' all columns of a rowwise tile, but got " << columns << " of " << tile;
   return verifyBody(*this, placeTypes(*this));
 }
 LogicalResult StoreEntriesOp::verify() { return verifyBody(*this, placeTypes(*this)); }

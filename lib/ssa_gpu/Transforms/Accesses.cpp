@@ -38,7 +38,7 @@ std::string mlir::ssa_gpu::describe(AllocOp alloc) {
 SmallVector<Access, 2> mlir::ssa_gpu::getAccesses(Operation *op) {
   using Accesses = SmallVector<Access, 2>;
   return llvm::TypeSwitch<Operation *, Accesses>(op)
-      .Case<CopyRowsOp, CopyBlockOp, CopyBoxOp, ConvertRowsOp>([](auto copy) { return Accesses{{copy.getTile(), true}}; })
+      .Case<CopyRowsOp, CopyBlockOp, CopyBoxOp, GatherBoxOp, ConvertRowsOp>([](auto copy) { return Accesses{{copy.getTile(), true}}; })
       .Case([](StoreOperandOp store) { return Accesses{{store.getTarget(), true}}; })
       .Case([](FillOp fill) { return Accesses{{fill.getArray(), true}}; })
       .Case([](OrderOp order) {

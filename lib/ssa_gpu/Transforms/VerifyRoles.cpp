@@ -342,7 +342,7 @@ static LogicalResult verifyEnds(RolesOp roles) {
     for (Operation *user : pipe->getUsers())
       for (Region &role : roles.getPrograms())
         if (role.isAncestor(user->getParentRegion())) {
-          if (isa<AcquireOp, AwaitEmptyOp, PublishOp, CopyBoxOp>(user))
+          if (isa<AcquireOp, AwaitEmptyOp, PublishOp, CopyBoxOp, GatherBoxOp>(user))
             fills.insert(&role);
           else
             empties.insert(&role);
@@ -352,6 +352,11 @@ static LogicalResult verifyEnds(RolesOp roles) {
              << fills.size() << " roles that fill its slots and " << empties.size() << " that empty them: one must fill them, and others empty them";
   }
   return success();
+}
+
+LogicalResult mlir::ssa_gpu::verifyPipes(Region &kernel) {
+  DenseMap<Operation *, Guard> guards;
+  return success(RoleWalk(guards, /*knowsGuards=*/false).walkRole(kernel));
 }
 
 LogicalResult mlir::ssa_gpu::verifyRoles(RolesOp roles) {

@@ -204,15 +204,22 @@ private:
 
 } // namespace
 
+/// Also of a pair of blocks.
+static bool isNumberOfBlock(Value number) {
+  if (auto pair = number.getDefiningOp<arith::DivUIOp>())
+    number = pair.getLhs();
+  return number.getDefiningOp<gpu::BlockIdOp>();
+}
+
 /// Whether all that touches shared memory is known here. Loops that begin at a number which is only known at run time, with slots that depend
 /// on it, are not. The simulator checks them while kernels run.
 bool KernelWalk::isUnderstood() {
   return !root.walk([&](Operation *op) {
     bool isShared = llvm::any_of(op->getOperands(), [](Value v) { return isa<SharedType>(v.getType()) && !getAllocation(v); });
     bool isKnownRegion = isa<scf::ForOp, scf::IfOp, scf::WhileOp, FindRowsOp, FillOp, MapRowsOp, MapColumnsOp, MapOp, StoreRowsOp,
-                                             StoreColumnsOp, StoreEntriesOp>(op);
+                                             StoreColumnsOp, StoreEntriesOp, GatherBoxOp>(op);
     auto loop = dyn_cast<scf::ForOp>(op);
-    bool beginsAnywhere = loop && !isCounter(loop) && !loop.getLowerBound().getDefiningOp<gpu::BlockIdOp>();
+    bool beginsAnywhere = loop && !isCounter(loop) && !isNumberOfBlock(loop.getLowerBound());
     return isShared || beginsAnywhere || (op->getNumRegions() != 0 && !isKnownRegion) ? WalkResult::interrupt() : WalkResult::advance();
   }).wasInterrupted();
 }
@@ -496,7 +503,7 @@ void KernelWalk::report(Operation *op, Value memory, Operation *other, const Twi
 static LogicalResult verify(gpu::GPUFuncOp kernel) {
   auto roles = kernel.getBody().getOps<RolesOp>();
   if (roles.empty())
-    return KernelWalk(kernel.getBody()).run();
+    return success(succeeded(verifyPipes(kernel.getBody())) && succeeded(KernelWalk(kernel.getBody()).run()));
   RolesOp op = *roles.begin();
   if (failed(verifyRoles(op)))
     return failure();

@@ -54,6 +54,9 @@ bool isHandedOver(AllocOp alloc);
 /// take, after all that uses it is done.
 LogicalResult verifyRoles(RolesOp roles);
 
+/// The same of a kernel without roles, whose threads wait for products by pipes.
+LogicalResult verifyPipes(Region &kernel);
+
 } // namespace mlir::ssa_gpu
 
 #endif // SSA_GPU_TRANSFORMS_VERIFYSYNC_H

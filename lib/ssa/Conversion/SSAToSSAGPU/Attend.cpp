@@ -31,7 +31,9 @@ private:
   LogicalResult attend(ArrayRef<Value> maps);
   /// `lists` are arguments that say which keys rows see, or what stands for them; what is written may be partial outputs.
   LogicalResult buildKernel(Value output, Value lse, ValueRange lists, ValueRange maps, Value items);
-  Value createMap(Value buffer, int64_t second, int64_t third);
+  Value createMap(Value buffer, ArrayRef<int64_t> box);
+  SmallVector<Value> createMaps();
+  SmallVector<Value> createRowMap();
   Value createQueryMap();
   void allocateParts();
 
@@ -82,6 +84,9 @@ LogicalResult AttendConversion::readSchedule() {
   plan.groups = schedule.getGroups(op);
   plan.valueParts = schedule.getValueParts(op);
   plan.scoreSlots = schedule.usesTensorMemory() ? schedule.getScoreSlots(op) : 0;
+  plan.pair = schedule.getPair();
+  plan.weightSlots = schedule.getWeightSlots();
+  plan.itemSlots = plan.pair ? 1 : 2;
   plan.takesTurns = schedule.takesTurns(op);
   plan.keepsWeightsInKeys = schedule.keepsWeightsInKeys(op);
   plan.keepsQueries = schedule.keepsQueries(op);
@@ -114,7 +119,9 @@ LogicalResult AttendConversion::readSchedule() {
   constexpr int64_t accelerated = 8; // elements of 16 bytes, to which the accelerator needs addresses and strides aligned
   // A box of values would have all columns of a panel, from the first on.
   bool isWhole = plan.valuesAreKeys || plan.valueParts == 1, isAccelerated = schedule.hasRoles() && target.hasTMA() && plan.width == accelerated;
-  plan.hasBoxes = isAccelerated && plan.stretches > 0 && isWhole;
+  if (plan.pair && !isAccelerated)
+    return op.emitOpError("has a schedule with 'pair', which needs rows of keys at multiples of 16 bytes");
+  plan.hasBoxes = isAccelerated && !plan.pair && plan.stretches > 0 && isWhole;
   plan.hasQueryBoxes = isAccelerated && !plan.isKeyOuter && !plan.usesTensorMemory() && (plan.tileRows % plan.group == 0 || plan.group % plan.tileRows == 0);
   return success();
 }
@@ -143,20 +150,48 @@ void ssa::requireAttendSizes(HostFunction &host, SparseAttendOp op) {
   }
 }
 
-/// The tensor map of a buffer of rank 4: boxes of so many entries of its second and third dimension, of 64 columns.
-Value AttendConversion::createMap(Value buffer, int64_t second, int64_t third) {
+/// The tensor map of a buffer: boxes of so many entries of each dimension but the last, of 64 columns.
+Value AttendConversion::createMap(Value buffer, ArrayRef<int64_t> sizes) {
   MLIRContext *context = host.builder.getContext();
   Location loc = op.getLoc();
   Type type = cast<MemRefType>(buffer.getType()).getElementType();
   constexpr int64_t columns = 64;
   auto space = gpu::AddressSpaceAttr::get(context, gpu::AddressSpace::Workgroup);
-  auto box = MemRefType::get({second * third, columns}, type, MemRefLayoutAttrInterface(), space);
+  auto box = MemRefType::get({std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies<>()), columns}, type, MemRefLayoutAttrInterface(), space);
   auto map = nvgpu::TensorMapDescriptorType::get(context, box, nvgpu::TensorMapSwizzleKind::SWIZZLE_128B, nvgpu::TensorMapL2PromoKind::L2PROMO_256B,
                                                  nvgpu::TensorMapOOBKind::OOB_ZERO, nvgpu::TensorMapInterleaveKind::INTERLEAVE_NONE);
   Value unranked = memref::CastOp::create(host.builder, loc, UnrankedMemRefType::get(type, {}), buffer);
   Emitter e(host.builder, loc);
-  return nvgpu::TmaCreateDescriptorOp::create(host.builder, loc, map, unranked,
-                                              ValueRange{e.index(1), e.index(second), e.index(third), e.index(columns)});
+  SmallVector<Value> all = llvm::map_to_vector(sizes, [&](int64_t size) { return e.index(size); });
+  all.push_back(e.index(columns));
+  return nvgpu::TmaCreateDescriptorOp::create(host.builder, loc, map, unranked, all);
+}
+
+/// Keys of all sequences and heads as rows of a map of two dimensions, one at a time, and how many of them it is to the next sequence, head and key.
+SmallVector<Value> AttendConversion::createRowMap() {
+  Value key = host.getBuffer(op.getKey());
+  Emitter e(host.builder, op.getLoc());
+  auto metadata = memref::ExtractStridedMetadataOp::create(host.builder, op.getLoc(), key);
+  auto sizes = metadata.getSizes(), strides = metadata.getStrides();
+  bool hasHeads = op.getKey().getType().getDimSize(1) > 1;
+  Value pitch = e.max(hasHeads ? e.min(strides[1], strides[2]) : strides[2], e.index(1)), one = e.index(1), rows = one;
+  SmallVector<Value> steps;
+  for (unsigned i = 0; i < 3; ++i) { // of one there is no next
+    Value isOne = e.eq(sizes[i], one), step = e.select(isOne, e.index(0), e.div(strides[i], pitch));
+    host.require(op, e.either(isOne, e.eq(e.rem(strides[i], pitch), e.index(0))),
+                 "expected strides of 'key' that are multiples of the least, as rows are gathered from one tensor; a schedule without 'pair' takes others");
+    rows = e.add(rows, e.mul(e.max(e.sub(sizes[i], one), e.index(0)), step));
+    steps.push_back(step);
+  }
+  host.require(op, e.le(rows, e.index(std::numeric_limits<int32_t>::max())), "expected less than 2^31 rows of 'key'; a schedule without 'pair' takes more");
+  Type type = op.getKey().getType().getElementType();
+  auto layout = StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, {ShapedType::kDynamic, 1});
+  auto view = MemRefType::get({ShapedType::kDynamic, plan.dim}, type, layout);
+  auto constant = [&](int64_t value) -> OpFoldResult { return host.builder.getIndexAttr(value); };
+  Value all = memref::ReinterpretCastOp::create(host.builder, op.getLoc(), view, metadata.getBaseBuffer(), OpFoldResult(metadata.getOffset()),
+                                                ArrayRef<OpFoldResult>{rows, constant(plan.dim)}, ArrayRef<OpFoldResult>{pitch, constant(1)});
+  steps.insert(steps.begin(), createMap(all, {1}));
+  return steps;
 }
 
 /// The same of a tile of queries. Its rows are those of all heads of a query, then of the next, so the map sees these dimensions exchanged.
@@ -170,7 +205,21 @@ Value AttendConversion::createQueryMap() {
   Value exchanged = memref::ReinterpretCastOp::create(host.builder, op.getLoc(), view, metadata.getBaseBuffer(), metadata.getOffset(),
                                                       exchange(metadata.getSizes()), exchange(metadata.getStrides()));
   int64_t heads = std::min(plan.group, plan.tileRows);
-  return createMap(exchanged, plan.tileRows / heads, heads);
+  return createMap(exchanged, {1, plan.tileRows / heads, heads});
+}
+
+/// What kernels are given to copy boxes.
+SmallVector<Value> AttendConversion::createMaps() {
+  if (plan.pair)
+    return createRowMap();
+  SmallVector<Value> maps;
+  if (plan.hasQueryBoxes)
+    maps.push_back(createQueryMap());
+  if (plan.hasBoxes)
+    maps.push_back(createMap(host.getBuffer(op.getKey()), {1, 1, plan.tileKeys / plan.stretches}));
+  if (plan.hasBoxes && !plan.valuesAreKeys)
+    maps.push_back(createMap(host.getBuffer(op.getValue()), {1, 1, plan.tileKeys / plan.stretches}));
+  return maps;
 }
 
 LogicalResult AttendConversion::run() {
@@ -192,22 +241,14 @@ LogicalResult AttendConversion::run() {
     lists = {host.getBuffer(op.getSelections().front())};
   if (plan.split > 1)
     allocateParts();
-  if (!plan.hasBoxes && !plan.hasQueryBoxes)
+  if (!plan.hasBoxes && !plan.hasQueryBoxes && !plan.pair)
     return attend({});
   // No tensor map is of a tensor without elements.
   Emitter e(host.builder, op.getLoc());
-  Value key = host.getBuffer(op.getKey());
   LogicalResult result = success();
   auto hasRows = [&](Value buffer) { return e.both(e.lt(e.index(0), e.dim(buffer, 0)), e.lt(e.index(0), e.dim(buffer, 2))); };
-  e.ifThenElse(e.both(hasRows(host.getBuffer(op.getQuery())), hasRows(key)), [&] {
-    SmallVector<Value> maps;
-    if (plan.hasQueryBoxes)
-      maps.push_back(createQueryMap());
-    if (plan.hasBoxes)
-      maps.push_back(createMap(key, 1, plan.tileKeys / plan.stretches));
-    if (plan.hasBoxes && !plan.valuesAreKeys)
-      maps.push_back(createMap(host.getBuffer(op.getValue()), 1, plan.tileKeys / plan.stretches));
-    result = attend(maps);
+  e.ifThenElse(e.both(hasRows(host.getBuffer(op.getQuery())), hasRows(host.getBuffer(op.getKey()))), [&] {
+    result = attend(createMaps());
   }, [&] {
     fill(host, op, output, 0);
     fill(host, op, lse, -std::numeric_limits<double>::infinity());

@@ -11,10 +11,12 @@ using namespace mlir;
 using namespace mlir::ssa;
 
 AttendKernel::AttendKernel(KernelBuilder &k, SparseAttendOp op, const AttendPlan &plan)
-    : k(k), op(op), plan(plan), t(k, plan.tileRows, plan.takesTurns ? 1 : plan.groups, /*rowwise=*/plan.usesTensorMemory()),
+    : k(k), op(op), plan(plan), t(k, plan.rowsOfBlock(), plan.takesTurns ? 1 : plan.groups, /*rowwise=*/plan.usesTensorMemory()),
       elementType(op.getQuery().getType().getElementType()) {}
 
 LogicalResult AttendKernel::build(Value items) {
+  if (plan.pair)
+    k.setPairs();
   readSizes();
   Value total = k.addItems(items, plan.maxBlocks);
   if (plan.isKeyOuter)
@@ -34,6 +36,8 @@ LogicalResult AttendKernel::build(Value items) {
 //===----------------------------------------------------------------------===//
 
 void AttendKernel::allocate() {
+  if (plan.pair)
+    return allocatePair();
   Type i32 = k.builder.getI32Type(), f32 = k.builder.getF32Type();
   queryRing = t.alloc({plan.querySlots, plan.tileRows, plan.paddedDim()}, elementType);
   keys.ring = t.alloc({plan.stages, plan.tileKeys, plan.paddedDim()}, elementType);
@@ -69,6 +73,11 @@ void AttendKernel::readSizes() {
     next = firstFreeKeyOuterArg;
   if (plan.hasQueryBoxes)
     queryMap = k.getArgument(next++);
+  if (plan.pair) {
+    keys.map = k.getArgument(next++);
+    for (Value &step : rowSteps)
+      step = k.getArgument(next++);
+  }
   if (plan.hasBoxes) {
     keys.map = k.getArgument(next++);
     if (!plan.valuesAreKeys)
@@ -98,7 +107,7 @@ AttendKernel::Item AttendKernel::decodeItem(Value number) {
   item.cell = split(k.index(plan.cells));
   item.batch = number;
   item.exists = k.bit(true);
-  item.firstRow = k.mul(k.toI32(tile), k.i32(plan.tileRows));
+  item.firstRow = k.mul(k.toI32(tile), k.i32(plan.tileRows)); // of the pair, if blocks work in pairs
 
   // The positions between which the tile's queries stand.
   Value shift = k.sub(tokens, queries), group = k.i32(plan.group);
@@ -106,6 +115,8 @@ AttendKernel::Item AttendKernel::decodeItem(Value number) {
   Value firstQuery = k.mul(k.toI32(item.list), k.i32(plan.queryBlock));
   item.firstPosition = k.add(k.add(firstQuery, k.div(item.firstRow, group)), shift);
   item.lastPosition = k.add(k.min(k.add(firstQuery, k.div(lastRow, group)), k.sub(queries, k.i32(1))), shift);
+  if (plan.pair)
+    item.firstRow = k.add(item.firstRow, k.mul(k.toI32(k.rankInPair()), k.i32(plan.rowsOfBlock())));
   return item;
 }
 

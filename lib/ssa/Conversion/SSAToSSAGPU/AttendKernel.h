@@ -11,7 +11,7 @@
 //
 // With `mma_sync` all threads copy and multiply. With `wgmma` the block has roles (AttendRoles.cpp): some warps copy, steps and items ahead
 // of those that multiply. Where an output is too wide for these and values are keys, two groups of them take turns (AttendTurns.cpp).
-// With `tcgen05` products are in tensor memory, and there are more roles (AttendTensorMemory.cpp).
+// With `tcgen05` products are in tensor memory, and there are more roles (AttendTensorMemory.cpp); two blocks may make them together (AttendPair.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,8 @@ struct AttendPlan {
   ssa_gpu::Family family; // of products in registers
   int64_t tileRows, tileKeys, stages;
   int64_t querySlots, groups, valueParts, scoreSlots; // see ScheduleAttr
-  bool takesTurns, keepsWeightsInKeys, keepsQueries;
+  bool takesTurns, keepsWeightsInKeys, keepsQueries, pair = false;
+  int64_t weightSlots, itemSlots; // with tensor memory: tiles of weights, items that are handed over at a time
   int64_t dim, valueDim, cells, group, queryBlock;
   std::optional<SelectionType> selection; // of the lists that pass by
   bool isKeyOuter = false;
@@ -55,6 +56,12 @@ struct AttendPlan {
   int64_t paddedDim() const { return ceilDiv(dim, 16) * 16; }
   /// Of one part, if there are several.
   int64_t paddedValueDim() const { return ceilDiv(valueDim / valueParts, 16) * 16; }
+  /// Rows of a tile that are this block's, and columns of the output that a thread has with tensor memory.
+  int64_t rowsOfBlock() const { return pair ? ScheduleAttr::rowsOfPair : tileRows; }
+  int64_t columnsOfThread() const { return paddedValueDim() / (pair ? groups : 1); }
+  /// In a pair: pieces of the keys of a step, some columns each, and of its values, some rows each.
+  int64_t keyPieces() const { return dim / ScheduleAttr::pieceOfPair; }
+  int64_t valuePieces() const { return tileKeys / ScheduleAttr::pieceOfPair; }
   /// Elements of the output that a thread stores at a time.
   int64_t storeWidth() const { return valueDim % 8 == 0 ? 8 : 2; }
   /// Those that multiply.
@@ -152,6 +159,7 @@ private:
   Value getSharedWeights(unsigned group, Value keyTicket);
   Value joinSums(unsigned group, Value sum, Value ticket);
 
+  void allocateHandOver();
   void allocateTensors();
   void buildTensorRoles(Value total);
   void load(Value total);
@@ -162,8 +170,17 @@ private:
   void softmax(Value total);
   void correct(Value rescale, Value weightTicket);
   void handOver(const Item &item, ScoreTiles &scores, Value ticket, Value steps, Value held, Value sum);
+  void storeWeights(Value weights, Value ticket);
   void finish(Value total);
   void storePiece(const Item &item, Value tile, int64_t column, int64_t columns);
+
+  void allocatePair();
+  Value produceStepsInPair(const Item &item, const KeySlots &slots, Value steps, Value first);
+  void findRowsInPair(const Item &item, const KeySlots &slots, Value step);
+  void gatherKeysInPair(Value step, Value ticket);
+  void gatherValuesInPair(Value step, Value ticket);
+  void beginScoresInPair(Value queryTile, Value keyTicket, Value scoreTicket);
+  void beginOutputsInPair(Value keyTicket, Value weightTicket, Value adds);
 
   void loadQueries(const Item &item, Value tile);
   /// The same, as a box where that is possible, else finished.
@@ -228,8 +245,7 @@ private:
   Exchange exchanges[2];
   // With tensor memory: scores, weights and outputs, pipes between those that make them; what outputs are multiplied by, and how many steps they have.
   SmallVector<Value> tensors;
-  Value stepsPipe, scorePipe, weightPipe, outputPipe, factorPipe, factorRing, countRing;
-  static constexpr int64_t itemSlots = 2; // items whose steps or factors are handed over at a time
+  Value outputTensor, numberPipe, rowRing, rowSteps[3], stepsPipe, scorePipe, weightPipe, outputPipe, factorPipe, factorRing, countRing;
 };
 
 } // namespace mlir::ssa

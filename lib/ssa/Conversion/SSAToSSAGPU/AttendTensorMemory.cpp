@@ -24,24 +24,31 @@ using namespace mlir::ssa;
 // Memory and roles
 //===----------------------------------------------------------------------===//
 
+/// What is handed over of an item: how many steps it has, and what its outputs are multiplied by.
+void AttendKernel::allocateHandOver() {
+  int64_t producers = plan.producers() / 32, warps = plan.tileRows / 32, issuer = 1;
+  stepsRing = t.alloc({plan.itemSlots, 1}, k.builder.getI32Type());
+  factorRing = t.alloc({plan.itemSlots, plan.rowsOfBlock()}, k.builder.getF32Type());
+  countRing = t.alloc({plan.itemSlots, 1}, k.builder.getI32Type());
+  stepsPipe = t.allocPipe(plan.itemSlots, producers, issuer + warps);
+  factorPipe = t.allocPipe(plan.itemSlots, warps, warps);
+}
+
 void AttendKernel::allocateTensors() {
   int64_t producers = plan.producers() / 32, warps = plan.tileRows / 32, issuer = 1;
   Type f32 = k.builder.getF32Type();
-  stepsRing = t.alloc({itemSlots, 1}, k.builder.getI32Type());
-  factorRing = t.alloc({itemSlots, plan.tileRows}, f32);
-  countRing = t.alloc({itemSlots, 1}, k.builder.getI32Type());
-  stepsPipe = t.allocPipe(itemSlots, producers, issuer + warps);
+  allocateHandOver();
   queryPipe = t.allocPipe(plan.querySlots, producers, issuer);
-  keys.pipe = t.allocPipe(plan.stages, producers, issuer + warps); // the softmax reads the numbers of a step
+  numberPipe = keys.pipe = t.allocPipe(plan.stages, producers, issuer + warps); // the softmax reads the numbers of a step
   if (!plan.valuesAreKeys)
     values.pipe = t.allocPipe(plan.stages, producers, issuer);
   scorePipe = t.allocPipe(plan.scoreSlots, issuer, warps);
-  weightPipe = t.allocPipe(ScheduleAttr::weightSlots, warps, issuer);
+  weightPipe = t.allocPipe(plan.weightSlots, warps, issuer);
   outputPipe = t.allocPipe(1, issuer, warps);
-  factorPipe = t.allocPipe(itemSlots, warps, warps);
   tensors = t.allocTensors({{{plan.scoreSlots, plan.tileRows, plan.tileKeys}, f32},
-                            {{ScheduleAttr::weightSlots, plan.tileRows, plan.tileKeys}, elementType},
+                            {{plan.weightSlots, plan.tileRows, plan.tileKeys}, elementType},
                             {{plan.tileRows, plan.paddedValueDim()}, f32}});
+  outputTensor = tensors.back();
 }
 
 void AttendKernel::buildTensorRoles(Value total) {
@@ -60,7 +67,7 @@ void AttendKernel::buildTensorRoles(Value total) {
 /// How many steps an item has.
 Value AttendKernel::takeSteps(Value ticket) {
   t.await(stepsPipe, ticket);
-  Value steps = t.loadEntry(t.slot(stepsRing, slotOf(ticket, itemSlots)), k.i32(0));
+  Value steps = t.loadEntry(t.slot(stepsRing, slotOf(ticket, plan.itemSlots)), k.i32(0));
   t.release(stepsPipe, ticket);
   return steps;
 }
@@ -72,7 +79,7 @@ void AttendKernel::load(Value total) {
     KeySlots slots = getSlots(item);
     useList(slots, item);
     t.acquire(stepsPipe, tickets[0]);
-    t.fill(t.slot(stepsRing, slotOf(tickets[0], itemSlots)), [&](Value) { return slots.steps; });
+    t.fill(t.slot(stepsRing, slotOf(tickets[0], plan.itemSlots)), [&](Value) { return slots.steps; });
     t.publish(stepsPipe, tickets[0]);
     // A tile without keys needs no queries.
     SmallVector<Value> none(tickets.drop_front());
@@ -84,7 +91,7 @@ void AttendKernel::load(Value total) {
       t.publish(queryPipe, tickets[1]);
       return {next(tickets[1], plan.querySlots), produceSteps(item, slots, slots.steps, tickets[2])};
     }, [&] { return none; });
-    return {next(tickets[0], itemSlots), after[0], after[1]};
+    return {next(tickets[0], plan.itemSlots), after[0], after[1]};
   });
 }
 
@@ -93,6 +100,8 @@ void AttendKernel::load(Value total) {
 //===----------------------------------------------------------------------===//
 
 void AttendKernel::beginTensorScores(Value queryTile, Value keyTicket, Value scoreTicket) {
+  if (plan.pair)
+    return beginScoresInPair(queryTile, keyTicket, scoreTicket);
   t.await(keys.pipe, keyTicket);
   t.acquire(scorePipe, scoreTicket);
   t.mmaTensor(queryTile, t.slot(keys.ring, slotOf(keyTicket, plan.stages)), /*transposed=*/true, t.slot(tensors[0], slotOf(scoreTicket, plan.scoreSlots)),
@@ -103,12 +112,14 @@ void AttendKernel::beginTensorScores(Value queryTile, Value keyTicket, Value sco
 }
 
 void AttendKernel::beginTensorOutputs(const Item &item, Value keyTicket, Value weightTicket, Value adds) {
+  if (plan.pair)
+    return beginOutputsInPair(keyTicket, weightTicket, adds);
   const Rows &rows = plan.valuesAreKeys ? keys : values;
   t.await(weightPipe, weightTicket);
   if (!plan.valuesAreKeys)
     t.await(rows.pipe, keyTicket);
-  Value weights = t.slot(tensors[1], slotOf(weightTicket, ScheduleAttr::weightSlots)), tile = t.slot(rows.ring, slotOf(keyTicket, plan.stages));
-  auto begin = [&](Value part) { t.mmaTensor(weights, part, /*transposed=*/false, tensors[2], adds); };
+  Value weights = t.slot(tensors[1], slotOf(weightTicket, plan.weightSlots)), tile = t.slot(rows.ring, slotOf(keyTicket, plan.stages));
+  auto begin = [&](Value part) { t.mmaTensor(weights, part, /*transposed=*/false, outputTensor, adds); };
   if (!plan.valuesAreKeys)
     begin(tile);
   else // some columns of the keys
@@ -123,17 +134,17 @@ void AttendKernel::beginTensorOutputs(const Item &item, Value keyTicket, Value w
 void AttendKernel::multiply(Value total) {
   auto nextKeys = [&](Value ticket) { return next(ticket, plan.stages); };
   auto nextScores = [&](Value ticket) { return next(ticket, plan.scoreSlots); };
-  auto nextWeights = [&](Value ticket) { return next(ticket, ScheduleAttr::weightSlots); };
+  auto nextWeights = [&](Value ticket) { return next(ticket, plan.weightSlots); };
   // Tickets of items, queries, outputs, keys, scores, weights.
   k.forEachItem(total, SmallVector<Value>(6, k.i32(0)), [&](Value number, ValueRange tickets) -> SmallVector<Value> {
     Item item = decodeItem(number);
     Value steps = takeSteps(tickets[0]), queries = tickets[1], outputs = tickets[2];
     SmallVector<Value> none(tickets.drop_front());
     SmallVector<Value> after = k.ifElse(k.lt(k.i32(0), steps), TypeRange(ValueRange(none)), [&]() -> SmallVector<Value> {
-      t.await(queryPipe, queries);
+      t.await(queryPipe, queries, plan.pair);
       Value queryTile = t.slot(queryRing, slotOf(queries, plan.querySlots));
       beginTensorScores(queryTile, tickets[3], tickets[4]);
-      t.acquire(outputPipe, outputs); // the last item's are stored
+      t.acquire(outputPipe, outputs, plan.pair); // the last item's are stored
       // The scores of a step before the outputs of the one before it.
       SmallVector<Value> last = k.loop(k.i32(1), steps, k.i32(1), {tickets[3], tickets[4], tickets[5]}, [&](Value step, ValueRange before) -> SmallVector<Value> {
         Value keyTicket = nextKeys(before[0]), scoreTicket = nextScores(before[1]);
@@ -146,7 +157,7 @@ void AttendKernel::multiply(Value total) {
       t.publish(outputPipe, outputs, /*afterProducts=*/true);
       return {next(queries, plan.querySlots), next(outputs, 1), nextKeys(last[0]), nextScores(last[1]), nextWeights(last[2])};
     }, [&] { return none; });
-    after.insert(after.begin(), next(tickets[0], itemSlots));
+    after.insert(after.begin(), next(tickets[0], plan.itemSlots));
     return after;
   });
 }
@@ -161,11 +172,21 @@ void AttendKernel::correct(Value rescale, Value weightTicket) {
   Value isKept = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, rescale, one);
   constexpr int64_t columns = 16;
   k.ifThen(k.eq(t.warpAll(isKept), k.bit(false)), [&] {
-    t.awaitEmpty(weightPipe, next(weightTicket, ScheduleAttr::weightSlots)); // the products before have ended
-    k.loop(k.i32(0), k.i32(plan.paddedValueDim()), k.i32(columns), [&](Value column) {
-      t.storeTensor(k.fmul(t.loadTensor(tensors[2], column, columns), t.broadcast(rescale, columns)), tensors[2], column);
+    Value last = plan.weightSlots == 1 ? weightTicket : next(weightTicket, plan.weightSlots);
+    t.awaitEmpty(weightPipe, last); // the products before have ended
+    k.loop(k.i32(0), k.i32(plan.columnsOfThread()), k.i32(columns), [&](Value column) {
+      int64_t ofAll = columns * plan.groups;
+      t.storeTensor(k.fmul(t.loadTensor(outputTensor, column, ofAll), t.broadcast(rescale, ofAll)), outputTensor, column);
     });
   });
+}
+
+void AttendKernel::storeWeights(Value weights, Value ticket) {
+  if (!plan.pair)
+    return t.storeTensor(weights, t.slot(tensors[1], slotOf(ticket, plan.weightSlots)), k.i32(0));
+  t.storeOperand(weights, weightTile);
+  t.finishCopies(0);
+  t.barrier(); // the maxima of the step have been read
 }
 
 void AttendKernel::softmax(Value total) {
@@ -185,25 +206,28 @@ void AttendKernel::softmax(Value total) {
       t.await(scorePipe, scoreTicket);
       Value products = t.loadTensor(t.slot(tensors[0], slotOf(scoreTicket, plan.scoreSlots)), k.i32(0), plan.tileKeys);
       t.release(scorePipe, scoreTicket);
-      t.await(keys.pipe, keyTicket);
+      t.await(numberPipe, keyTicket);
       Value logits = getLogits(slots, scores, products, slotOf(keyTicket, plan.stages));
-      t.release(keys.pipe, keyTicket);
-      SoftmaxStep softmax = scores.getHeldStep(logits, carried[0], carried[1]);
+      t.release(numberPipe, keyTicket);
+      SoftmaxStep softmax = scores.getHeldStep(logits, carried[0], carried[1], getScratch(0));
       k.ifThen(k.lt(k.i32(0), step), [&] { correct(softmax.rescale, weightTicket); });
       t.acquire(weightPipe, weightTicket);
-      t.storeTensor(softmax.weights, t.slot(tensors[1], slotOf(weightTicket, ScheduleAttr::weightSlots)), k.i32(0));
+      storeWeights(softmax.weights, weightTicket);
       t.publish(weightPipe, weightTicket);
-      return {softmax.max, softmax.sum, next(keyTicket, plan.stages), next(scoreTicket, plan.scoreSlots), next(weightTicket, ScheduleAttr::weightSlots)};
+      return {softmax.max, softmax.sum, next(keyTicket, plan.stages), next(scoreTicket, plan.scoreSlots), next(weightTicket, plan.weightSlots)};
     });
-    handOver(item, scores, tickets[1], steps, state[0], state[1]);
-    return {next(tickets[0], itemSlots), next(tickets[1], itemSlots), state[2], state[3], state[4]};
+    Value sum = t.joinGroups(ssa_gpu::RowReduction::sum, state[1], getScratch(0));
+    if (plan.groups > 1) // the sums have been read
+      t.barrier();
+    handOver(item, scores, tickets[1], steps, state[0], sum);
+    return {next(tickets[0], plan.itemSlots), next(tickets[1], plan.itemSlots), state[2], state[3], state[4]};
   });
 }
 
 /// Stores the log-sum-exps, and leaves what outputs are to be multiplied by.
 void AttendKernel::handOver(const Item &item, ScoreTiles &scores, Value ticket, Value steps, Value held, Value sum) {
   auto ofRows = [&](double value) { return t.constant(t.rowsType(k.builder.getF32Type()), k.builder.getF32FloatAttr(float(value))); };
-  Value isEmpty = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, sum, ofRows(0)), slot = slotOf(ticket, itemSlots);
+  Value isEmpty = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, sum, ofRows(0)), slot = slotOf(ticket, plan.itemSlots);
   t.acquire(factorPipe, ticket);
   t.saveRows(k.fdiv(ofRows(1), k.select(isEmpty, ofRows(1), sum)), t.slot(factorRing, slot)); // an empty row is 0 / 1
   t.fill(t.slot(countRing, slot), [&](Value) { return steps; });
@@ -221,27 +245,28 @@ void AttendKernel::handOver(const Item &item, ScoreTiles &scores, Value ticket, 
 //===----------------------------------------------------------------------===//
 
 void AttendKernel::storePiece(const Item &item, Value tile, int64_t column, int64_t columns) {
-  int64_t valid = std::min(columns, plan.valueDim / plan.valueParts - column);
+  // In a pair a piece is so many columns of each half.
+  int64_t valid = plan.pair ? plan.groups * columns : std::min(columns, plan.valueDim / plan.valueParts - column);
   t.storeRows(tile, outputView.buffer, valid, plan.storeWidth(), [&](Value row) -> RowPlace {
     RowPlace place = resultPlaceOf(item, outputView, row);
     Value first = k.index(column);
     if (item.valuePart)
       first = k.add(first, k.mul(item.valuePart, k.index(plan.paddedValueDim())));
     return {k.add(place.begin, first), place.exists};
-  });
+  }, plan.pair ? plan.columnsOfThread() : 0);
 }
 
 void AttendKernel::finish(Value total) {
   Type f32 = k.builder.getF32Type(), i32 = k.builder.getI32Type();
   constexpr int64_t most = 32; // columns at a time
   auto forEachPiece = [&](llvm::function_ref<void(int64_t column, int64_t columns)> body) {
-    for (int64_t column = 0, end = plan.paddedValueDim(); column < end; column += most)
+    for (int64_t column = 0, end = plan.columnsOfThread(); column < end; column += most)
       body(column, std::min(most, end - column));
   };
   // Tickets of factors and outputs.
   k.forEachItem(total, {k.i32(0), k.i32(0)}, [&](Value number, ValueRange tickets) -> SmallVector<Value> {
     Item item = decodeItem(number);
-    Value slot = slotOf(tickets[0], itemSlots);
+    Value slot = slotOf(tickets[0], plan.itemSlots);
     t.await(factorPipe, tickets[0]);
     Value steps = t.loadEntry(t.slot(countRing, slot), k.i32(0));
     Value factors = t.mapRows(f32, [&](Value row) { return t.loadEntry(t.slot(factorRing, slot), row); });
@@ -249,16 +274,17 @@ void AttendKernel::finish(Value total) {
     Value outputTicket = k.ifElse(k.lt(k.i32(0), steps), i32, [&]() -> SmallVector<Value> {
       t.await(outputPipe, tickets[1]);
       forEachPiece([&](int64_t column, int64_t columns) {
-        storePiece(item, k.fmul(t.loadTensor(tensors[2], k.i32(column), columns), t.broadcast(factors, columns)), column, columns);
+        int64_t ofAll = columns * plan.groups;
+        storePiece(item, k.fmul(t.loadTensor(outputTensor, k.i32(column), ofAll), t.broadcast(factors, ofAll)), column, columns);
       });
       t.release(outputPipe, tickets[1]);
       return {next(tickets[1], 1)};
     }, [&]() -> SmallVector<Value> { // there were no products
       forEachPiece([&](int64_t column, int64_t columns) {
-        storePiece(item, t.constant(t.accumulatorType(columns, f32), k.builder.getF32FloatAttr(0)), column, columns);
+        storePiece(item, t.constant(t.accumulatorType(columns * plan.groups, f32), k.builder.getF32FloatAttr(0)), column, columns);
       });
       return {tickets[1]};
     }).front();
-    return {next(tickets[0], itemSlots), outputTicket};
+    return {next(tickets[0], plan.itemSlots), outputTicket};
   });
 }

@@ -232,11 +232,20 @@ void KernelBuilder::setBlocksPerSM(int64_t blocks) {
   function->setAttr("nvvm.minctasm", device.getI32IntegerAttr(blocks)); // NVVM's header costs more than all others here
 }
 
+void KernelBuilder::setPairs() {
+  function->setAttr(ssa_gpu::pairAttrName, device.getUnitAttr());
+  blocksPerItem = 2;
+}
+
+Value KernelBuilder::rankInPair() { return rem(gpu::BlockIdOp::create(device, loc, gpu::Dimension::x), index(2)); }
+
 Value KernelBuilder::threadId() { return gpu::ThreadIdOp::create(device, loc, gpu::Dimension::x); }
 
 Value KernelBuilder::addItems(Value count, int64_t maxBlocks) {
   Emitter onHost(host, loc);
-  blocks = onHost.min(count, onHost.index(maxBlocks));
+  blocks = onHost.min(count, onHost.index(maxBlocks / blocksPerItem));
+  if (blocksPerItem > 1)
+    blocks = onHost.mul(blocks, onHost.index(blocksPerItem));
   hostArguments.push_back(count);
   // Shared memory, if any, comes after the arguments.
   Value total = function.getBody().front().insertArgument(function.getNumArguments(), device.getIndexType(), loc);
@@ -247,6 +256,10 @@ Value KernelBuilder::addItems(Value count, int64_t maxBlocks) {
 SmallVector<Value> KernelBuilder::forEachItem(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
   Value first = gpu::BlockIdOp::create(device, loc, gpu::Dimension::x);
   Value step = gpu::GridDimOp::create(device, loc, gpu::Dimension::x);
+  if (blocksPerItem > 1) {
+    first = div(first, index(blocksPerItem));
+    step = div(step, index(blocksPerItem));
+  }
   return loop(first, total, step, inits, body);
 }
 
@@ -299,7 +312,9 @@ void KernelBuilder::finish(Value sharedBytes) {
   Value one = onHost.index(1);
   auto launch = gpu::LaunchFuncOp::create(host, loc, function, gpu::KernelDim3{blocks, one, one},
                                           gpu::KernelDim3{onHost.index(threads), one, one},
-                                          sharedBytes ? onHost.toI32(sharedBytes) : Value(), hostArguments);
+                                          sharedBytes ? onHost.toI32(sharedBytes) : Value(), hostArguments, /*asyncTokenType=*/Type(),
+                                          /*asyncDependencies=*/ValueRange(),
+                                          blocksPerItem > 1 ? std::optional(gpu::KernelDim3{onHost.index(blocksPerItem), one, one}) : std::nullopt);
   if (Attribute origin = op->getAttr(originAttrName))
     launch->setAttr(originAttrName, origin);
 }

@@ -120,7 +120,12 @@ public:
 
   /// Lets the assembler use all registers with which so many blocks fit a multiprocessor. Without a word it takes fewer and spills.
   void setBlocksPerSM(int64_t blocks);
+  /// Blocks work in pairs, an item each.
+  void setPairs();
   Value threadId();
+
+  /// Which of the two blocks of a pair this is, an index.
+  Value rankInPair();
 
   /// The most blocks of a grid along x.
   static constexpr int64_t maxGrid = std::numeric_limits<int32_t>::max();
@@ -159,6 +164,7 @@ private:
   SmallVector<Value> hostArguments;
   gpu::GPUFuncOp function;
   Value blocks; // the grid, a host value
+  int64_t blocksPerItem = 1;
 };
 
 } // namespace mlir::ssa

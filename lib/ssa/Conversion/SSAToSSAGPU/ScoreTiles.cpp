@@ -122,9 +122,9 @@ ScoreTiles::HeldReference ScoreTiles::getHeld(Value held) {
   return {e.select(isNear, zero, finite), e.select(isNear, whole, zero), isNear};
 }
 
-SoftmaxStep ScoreTiles::getHeldStep(Value logits, Value held, Value sum) {
+SoftmaxStep ScoreTiles::getHeldStep(Value logits, Value held, Value sum, Value scratch) {
   SoftmaxStep step;
-  Value stepMax = t.reduce(ssa_gpu::RowReduction::max, logits), none = splatRows(-std::numeric_limits<double>::infinity());
+  Value stepMax = t.joinGroups(ssa_gpu::RowReduction::max, t.reduce(ssa_gpu::RowReduction::max, logits), scratch), none = splatRows(-std::numeric_limits<double>::infinity());
   // False of NaN, which is in the sum anyway, and of a row that has seen nothing yet.
   Value grows = compare(arith::CmpFPredicate::OGT, e.fmul(e.fsub(stepMax, held), splatRows(factor)), splatRows(heldGrowth));
   step.max = e.select(grows, stepMax, held);

@@ -44,7 +44,7 @@ public:
 
   /// The same step where earlier outputs are dear to rescale: weights stay relative to a maximum, `held`, until a row has one that is greater by
   /// `heldGrowth` powers of two; each row decides for itself. `max` of the result is what is held then.
-  SoftmaxStep getHeldStep(Value logits, Value held, Value sum);
+  SoftmaxStep getHeldStep(Value logits, Value held, Value sum, Value scratch);
   /// What weights are relative to when `held` is, as a score.
   Value getHeldReference(Value held);
 

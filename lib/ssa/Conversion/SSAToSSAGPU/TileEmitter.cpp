@@ -83,8 +83,13 @@ Value TileEmitter::loadEntry(Value array, Value index) {
 void TileEmitter::commitCopies() { ssa_gpu::CommitCopiesOp::create(builder, loc); }
 void TileEmitter::waitCopies(int64_t pending) { ssa_gpu::WaitCopiesOp::create(builder, loc, pending); }
 
-Value TileEmitter::allocPipe(int64_t slots, int64_t producers, int64_t consumers) {
-  return ssa_gpu::AllocPipeOp::create(builder, loc, ssa_gpu::PipeType::get(builder.getContext(), slots), producers, consumers, IntegerAttr());
+void TileEmitter::gatherBox(Value map, Value column, Value tile, Value pipe, Value ticket, llvm::function_ref<Value(Value)> row) {
+  auto op = ssa_gpu::GatherBoxOp::create(builder, loc, map, column, tile, pipe, ticket);
+  buildBody(op.getBody(), [&](Value r) { return SmallVector<Value>{row(r)}; });
+}
+
+Value TileEmitter::allocPipe(int64_t slots, int64_t producers, int64_t consumers, bool pair) {
+  return ssa_gpu::AllocPipeOp::create(builder, loc, ssa_gpu::PipeType::get(builder.getContext(), slots, pair), producers, consumers, IntegerAttr());
 }
 
 Value TileEmitter::mma(ssa_gpu::Family family, Value lhs, Value rhs, bool transposed, Value accumulator) {
@@ -162,8 +167,8 @@ SmallVector<Value> TileEmitter::map(ValueRange tiles, TypeRange elementTypes, ll
   return op.getResults();
 }
 
-void TileEmitter::storeRows(Value tile, Value target, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value)> place) {
-  auto op = ssa_gpu::StoreRowsOp::create(builder, loc, tile, target, columns, width);
+void TileEmitter::storeRows(Value tile, Value target, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value)> place, int64_t share) {
+  auto op = ssa_gpu::StoreRowsOp::create(builder, loc, tile, target, columns, width, share ? builder.getI64IntegerAttr(share) : IntegerAttr());
   buildBody(op.getBody(), [&](Value row) {
     RowPlace p = place(row);
     return SmallVector<Value>{p.begin, p.exists};

@@ -51,14 +51,17 @@ public:
   void commitCopies();
   void finishCopies(int64_t pending) { ssa_gpu::FinishCopiesOp::create(builder, loc, pending); }
   /// Between so many warps each.
-  Value allocPipe(int64_t slots, int64_t producers, int64_t consumers);
+  Value allocPipe(int64_t slots, int64_t producers, int64_t consumers, bool pair = false);
   void copyBox(Value map, ValueRange at, Value tile, Value pipe, Value ticket, int64_t firstRow = 0) {
     ssa_gpu::CopyBoxOp::create(builder, loc, map, at, tile, pipe, ticket, firstRow);
   }
-  void acquire(Value pipe, Value ticket) { ssa_gpu::AcquireOp::create(builder, loc, pipe, ticket); }
+  /// Row `r` of the tile is row `row(r)` of a map of two dimensions, zeros if that has no such row.
+  void gatherBox(Value map, Value column, Value tile, Value pipe, Value ticket, llvm::function_ref<Value(Value r)> row);
+  /// `inPair` where both blocks of a pair meet.
+  void acquire(Value pipe, Value ticket, bool inPair = false) { ssa_gpu::AcquireOp::create(builder, loc, pipe, ticket, inPair); }
   void awaitEmpty(Value pipe, Value ticket) { ssa_gpu::AwaitEmptyOp::create(builder, loc, pipe, ticket); }
   void publish(Value pipe, Value ticket, bool afterProducts = false) { ssa_gpu::PublishOp::create(builder, loc, pipe, ticket, afterProducts); }
-  void await(Value pipe, Value ticket) { ssa_gpu::AwaitOp::create(builder, loc, pipe, ticket); }
+  void await(Value pipe, Value ticket, bool inPair = false) { ssa_gpu::AwaitOp::create(builder, loc, pipe, ticket, inPair); }
   void release(Value pipe, Value ticket, bool afterProducts = false) { ssa_gpu::ReleaseOp::create(builder, loc, pipe, ticket, afterProducts); }
   void waitCopies(int64_t pending);
   /// Begins a product of `wgmma`, which `waitMma` ends.
@@ -96,8 +99,8 @@ public:
   SmallVector<Value> map(ValueRange tiles, TypeRange elementTypes, llvm::function_ref<SmallVector<Value>(ValueRange elements)> values);
   /// True in a warp if a bit is set for all its rows.
   Value warpAll(Value rowVector) { return ssa_gpu::WarpAllOp::create(builder, loc, rowVector); }
-  /// Rows begin at multiples of `width` elements.
-  void storeRows(Value tile, Value target, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place);
+  /// Rows begin at multiples of `width` elements. With `share` the columns of groups lie so far apart.
+  void storeRows(Value tile, Value target, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place, int64_t share = 0);
   /// Columns that are `period` apart together, of the first `columns` of each group.
   Value fold(ssa_gpu::RowReduction kind, Value tile, int64_t columns, int64_t period);
   /// Column by column: `place` says where a column begins, which has `count` (i32) rows.

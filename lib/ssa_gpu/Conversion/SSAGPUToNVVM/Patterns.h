@@ -40,11 +40,14 @@ public:
   /// Row number `half` (0 or 1) of the two that a thread has of an accumulator of `rows` rows.
   Value row(unsigned half, int64_t rows);
   /// The same of a tile, of which a thread may have one row.
-  Value row(unsigned half, RankedTensorType tile) { return isRowwise(tile) ? thread() : row(half, tile.getDimSize(0)); }
+  Value row(unsigned half, RankedTensorType tile);
   /// The first of the two neighbouring columns that a thread has of columns 8j .. 8j+7 of its group's share.
   Value column(int64_t j);
   /// The same as a column of the whole tile.
   Value column(int64_t j, RankedTensorType tile);
+  /// Of a rowwise tile: the group that this thread is of, and column `j` of the thread's.
+  Value groupOfThread(RankedTensorType tile) { return div(thread(), tile.getDimSize(0)); }
+  Value columnOfThread(int64_t j, RankedTensorType tile);
   /// A barrier of the block or role.
   void barrier();
 
@@ -107,7 +110,13 @@ bool needsProxyFence(Operation *op);
 /// Orders accesses to tensor memory before or after a barrier.
 void fenceTensors(ThreadEmitter &e, bool before);
 /// An arrival once all products in tensor memory that the role has begun are done.
-void arriveAfterProducts(ThreadEmitter &e, Value barrier);
+void arriveAfterProducts(ThreadEmitter &e, Operation *op, Value barrier);
+/// True if `op` is in a kernel whose blocks make products in pairs.
+bool isOfPair(Operation *op);
+/// Builds what the first block of a pair does, and what the second does.
+void ifFirstOfPair(ThreadEmitter &e, llvm::function_ref<void()> first, llvm::function_ref<void()> second = nullptr);
+/// A barrier of all threads of the block, or of both blocks of a pair.
+void synchronizeBlocks(OpBuilder &builder, ThreadEmitter &e, Operation *op);
 
 void populateTilePatterns(const TypeConverter &converter, RewritePatternSet &patterns);
 void populateMemoryPatterns(const TypeConverter &converter, RewritePatternSet &patterns);

@@ -36,18 +36,23 @@ struct Turn {
   Value slot, parity;
 };
 
+int64_t pipeBarriers(PipeType type) { return type.getBytes() / (type.getSlots() * barrierBytes); }
+
 Value getFullBarrier(ThreadEmitter &e, Value pipe, const Turn &turn) { return e.offset(pipe, e.mul(turn.slot, barrierBytes)); }
 Value getEmptyBarrier(ThreadEmitter &e, Value pipe, const Turn &turn, int64_t slots) {
   return e.offset(e.offset(pipe, e.mul(turn.slot, barrierBytes)), slots * barrierBytes);
 }
 
+Value getPairBarrier(ThreadEmitter &e, Value pipe, const Turn &turn, int64_t slots) {
+  return e.offset(e.offset(pipe, e.mul(turn.slot, barrierBytes)), 2 * slots * barrierBytes);
+}
+
 /// Waits until the phase of this parity has ended.
-void wait(ThreadEmitter &e, Value barrier, Value parity) {
+void wait(ThreadEmitter &e, Value barrier, Value parity, StringRef scope = "cta") {
   auto loop = scf::WhileOp::create(e.builder, e.loc, TypeRange(), ValueRange());
   OpBuilder::InsertionGuard guard(e.builder);
   e.builder.createBlock(&loop.getBefore());
-  constexpr StringLiteral text = "{\n\t.reg .pred done;\n\tmbarrier.try_wait.parity.acquire.cta.shared::cta.b64 done, [$1], $2;\n\t"
-                                 "selp.b32 $0, 0, 1, done;\n\t}";
+  std::string text = ("{\n\t.reg .pred done;\n\tmbarrier.try_wait.parity.acquire." + scope + ".shared::cta.b64 done, [$1], $2;\n\tselp.b32 $0, 0, 1, done;\n\t}").str();
   Value again = callAsm(e, text, "=r,r,r", {barrier, parity}, /*hasResult=*/true);
   Value isAgain = arith::CmpIOp::create(e.builder, e.loc, arith::CmpIPredicate::ne, again, e.i32(0));
   scf::ConditionOp::create(e.builder, e.loc, isAgain, ValueRange());
@@ -73,6 +78,20 @@ void arrive(ThreadEmitter &e, Value barrier, bool everyLane) {
 /// `wgmma` reads shared memory through another proxy than copies write it through.
 void fenceProxies(ThreadEmitter &e) { callAsm(e, "fence.proxy.async.shared::cta;", "", {}); }
 
+/// In the second block of a pair: tells the first that a slot is there. In the first: waits for that.
+void meetPair(ThreadEmitter &e, Value barrier, Value parity) {
+  constexpr StringLiteral arrive = "{\n\t.reg .b32 remote;\n\tmapa.shared::cluster.u32 remote, $0, 0;\n\t"
+                                   "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n\t}";
+  ifFirstOfPair(e, [&] { wait(e, barrier, parity, "cluster"); }, [&] {
+    fenceTensors(e, /*before=*/true);
+    NVVM::SyncWarpOp::create(e.builder, e.loc, e.i32(-1));
+    scf::IfOp::create(e.builder, e.loc, e.lt(e.lane(), 1), [&](OpBuilder &, Location) {
+      callAsm(e, arrive, "r", {barrier});
+      scf::YieldOp::create(e.builder, e.loc);
+    });
+  });
+}
+
 bool isFollowedByAnother(AllocPipeOp op) {
   return llvm::any_of(llvm::make_range(std::next(op->getIterator()), op->getBlock()->end()), llvm::IsaPred<AllocPipeOp>);
 }
@@ -88,12 +107,14 @@ struct ConvertAllocPipe : OpConversionPattern<AllocPipeOp> {
     Value pipe = e.sharedAddress(*op.getOffset());
     int64_t slots = op.getPipe().getType().getSlots();
     scf::IfOp::create(rewriter, e.loc, e.lt(e.thread(), 1), [&](OpBuilder &, Location) {
-      for (int64_t i = 0; i < 2 * slots; ++i) {
-        Value count = e.i32((i < slots ? op.getProducers() : op.getConsumers()) * arrivalsOfWarp);
-        callAsm(e, "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r", {e.offset(pipe, i * barrierBytes), count});
-      }
-      if (!isFollowedByAnother(op))
+      uint64_t counts[] = {op.getProducers() * arrivalsOfWarp, op.getConsumers() * arrivalsOfWarp, /*the other block of a pair*/ 1};
+      for (int64_t i = 0; i < pipeBarriers(op.getPipe().getType()) * slots; ++i)
+        callAsm(e, "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r", {e.offset(pipe, i * barrierBytes), e.i32(counts[i / slots])});
+      if (!isFollowedByAnother(op)) {
         fenceProxies(e); // boxes count on the barriers through another proxy; one fence for all
+        if (isOfPair(op))
+          callAsm(e, "fence.mbarrier_init.release.cluster;", "", {});
+      }
       scf::YieldOp::create(rewriter, e.loc);
     });
     rewriter.replaceOp(op, pipe);
@@ -122,6 +143,11 @@ struct ConvertPipeOp : OpConversionPattern<Op> {
       wait(e, op, getFullBarrier(e, pipe, turn), turn.parity);
     else
       arrive(e, op, getEmptyBarrier(e, pipe, turn, slots));
+    if constexpr (std::is_same_v<Op, AcquireOp> || std::is_same_v<Op, AwaitOp>)
+      if (op.getPair()) {
+        meetPair(e, getPairBarrier(e, pipe, turn, slots), turn.parity);
+        fenceTensors(e, /*before=*/false);
+      }
     rewriter.eraseOp(op);
     return success();
   }
@@ -135,7 +161,7 @@ private:
 
   void arrive(ThreadEmitter &e, Op op, Value barrier) const {
     if (op.getProducts())
-      return arriveAfterProducts(e, barrier);
+      return arriveAfterProducts(e, op, barrier);
     if (usesTensorMemory(op))
       fenceTensors(e, /*before=*/true);
     ::arrive(e, barrier, everyLaneArrives);
@@ -187,6 +213,57 @@ struct ConvertCopyBox : OpConversionPattern<CopyBoxOp> {
   }
 };
 
+/// Every thread that has a part in it copies four rows of a panel at a time, and each warp says how many bytes its threads copy.
+struct ConvertGatherBox : OpConversionPattern<GatherBoxOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(GatherBoxOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    constexpr int64_t rowsAtATime = 4;
+    SharedType tile = op.getTile().getType();
+    int64_t rows = tile.getShape()[0], fours = rows / rowsAtATime, pieces = tile.getSlotBytes() / (rows * 128) * fours;
+    Turn turn(e, adaptor.getTicket(), op.getPipe().getType().getSlots());
+    Value full = getFullBarrier(e, adaptor.getPipe(), turn);
+    Value map = UnrealizedConversionCastOp::create(rewriter, e.loc, LLVM::LLVMPointerType::get(op.getContext()), op.getMap()).getResult(0);
+    Value thread = e.thread();
+    for (int64_t begin = 0; begin < pieces; begin += e.getNumThreads()) {
+      int64_t left = pieces - begin;
+      ifTrue(e, left < e.getNumThreads() ? e.lt(thread, left) : Value(), [&] {
+        Value warps = e.i32(std::min<int64_t>(left, 32));
+        if (left > 32 && left < e.getNumThreads() && left % 32 != 0) // the last warp has fewer
+          warps = arith::MinUIOp::create(rewriter, e.loc, warps, e.sub(e.i32(left), e.mul(e.warp(), 32)));
+        ifTrue(e, e.lt(e.lane(), 1), [&] {
+          callAsm(e, "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], $1;", "r,r", {full, e.mul(warps, rowsAtATime * 128)});
+        });
+        copyFour(e, op, adaptor, e.add(thread, begin), rows, fours, map, full);
+      });
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  static void ifTrue(ThreadEmitter &e, Value condition, llvm::function_ref<void()> body) {
+    if (!condition)
+      return body();
+    scf::IfOp::create(e.builder, e.loc, condition, [&](OpBuilder &, Location) {
+      body();
+      scf::YieldOp::create(e.builder, e.loc);
+    });
+  }
+
+  static void copyFour(ThreadEmitter &e, GatherBoxOp op, OpAdaptor adaptor, Value piece, int64_t rows, int64_t fours, Value map, Value full) {
+    constexpr StringLiteral text = "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4, $5, $6, $7}], [$2];";
+    SharedType tile = op.getTile().getType();
+    Value row = e.mul(e.rem(piece, fours), 4), panel = e.div(piece, fours);
+    SmallVector<Value> operands = {e.offset(adaptor.getTile(), e.add(e.mul(panel, rows * 128), e.mul(row, 128))), map, full,
+                                   e.add(adaptor.getColumn(), e.mul(panel, tile.getPanelColumns()))};
+    for (int64_t i = 0; i < 4; ++i)
+      operands.push_back(e.inlineBody(op.getBody(), e.add(row, i)).front());
+    callAsm(e, text, "r,l,r,r,r,r,r,r", operands);
+  }
+};
+
 struct ConvertBarrier : OpConversionPattern<ssa_gpu::BarrierOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -220,7 +297,7 @@ void expand(RolesOp op) {
   OpBuilder builder(op);
   ThreadEmitter e(builder, op);
   // Barriers are there before anyone uses them.
-  gpu::BarrierOp::create(builder, e.loc);
+  synchronizeBlocks(builder, e, op);
   auto blocks = op->getParentOfType<gpu::GPUFuncOp>()->getAttrOfType<IntegerAttr>("nvvm.minctasm");
   int64_t share = 65536 / e.getNumThreads() / (blocks ? blocks.getInt() : 1) / 8 * 8;
   for (unsigned role = 0, end, roles = op.getPrograms().size(); role < roles; role = end) {
@@ -253,7 +330,7 @@ void ssa_gpu::expandRoles(gpu::GPUModuleOp module) {
 }
 
 void ssa_gpu::populatePipePatterns(const TypeConverter &converter, RewritePatternSet &patterns, bool everyLaneArrives) {
-  patterns.add<ConvertFinishCopies, ConvertCopyBox, ConvertBarrier>(converter, patterns.getContext());
+  patterns.add<ConvertFinishCopies, ConvertCopyBox, ConvertGatherBox, ConvertBarrier>(converter, patterns.getContext());
   patterns.add<ConvertAllocPipe, ConvertPipeOp<AcquireOp>, ConvertPipeOp<AwaitEmptyOp>, ConvertPipeOp<PublishOp>, ConvertPipeOp<AwaitOp>, ConvertPipeOp<ReleaseOp>>(
       converter, patterns.getContext(), everyLaneArrives);
 }

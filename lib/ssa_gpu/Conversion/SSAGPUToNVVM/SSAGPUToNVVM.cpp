@@ -60,6 +60,17 @@ Value ThreadEmitter::column(int64_t j, RankedTensorType tile) {
   return groups == 1 ? column(j) : add(column(j), mul(group(tile.getDimSize(0)), tile.getDimSize(1) / groups));
 }
 
+Value ThreadEmitter::row(unsigned half, RankedTensorType tile) {
+  int64_t rows = tile.getDimSize(0);
+  if (!isRowwise(tile))
+    return row(half, rows);
+  return rows < numThreads ? rem(thread(), rows) : thread();
+}
+Value ThreadEmitter::columnOfThread(int64_t j, RankedTensorType tile) {
+  int64_t groups = getGroups(tile);
+  return groups == 1 ? i32(j) : add(mul(groupOfThread(tile), tile.getDimSize(1) / groups), j);
+}
+
 void ThreadEmitter::barrier() {
   if (!role) {
     gpu::BarrierOp::create(builder, loc);

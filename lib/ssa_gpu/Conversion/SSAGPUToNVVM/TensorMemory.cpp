@@ -32,8 +32,37 @@ bool ssa_gpu::usesTensorMemory(Operation *op) {
       .wasInterrupted();
 }
 
-void ssa_gpu::arriveAfterProducts(ThreadEmitter &e, Value barrier) {
-  e.ifElected([&] { e.orderingAsm("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [$0];", "r", barrier); });
+void ssa_gpu::arriveAfterProducts(ThreadEmitter &e, Operation *op, Value barrier) {
+  if (!isOfPair(op))
+    return e.ifElected([&] { e.orderingAsm("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [$0];", "r", barrier); });
+  constexpr StringLiteral text = "{\n\t.reg .b16 both;\n\tmov.b16 both, 3;\n\t"
+                                 "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [$0], both;\n\t}";
+  ifFirstOfPair(e, [&] { e.ifElected([&] { e.orderingAsm(text, "r", barrier); }); });
+}
+
+bool ssa_gpu::isOfPair(Operation *op) { return op->getParentOfType<gpu::GPUFuncOp>()->hasAttr(pairAttrName); }
+
+void ssa_gpu::ifFirstOfPair(ThreadEmitter &e, llvm::function_ref<void()> first, llvm::function_ref<void()> second) {
+  Value block = arith::IndexCastOp::create(e.builder, e.loc, e.builder.getI32Type(), gpu::BlockIdOp::create(e.builder, e.loc, gpu::Dimension::x));
+  auto build = [&](llvm::function_ref<void()> body) {
+    return [&e, body](OpBuilder &, Location) {
+      body();
+      scf::YieldOp::create(e.builder, e.loc);
+    };
+  };
+  Value isFirst = e.lt(e.rem(block, 2), 1);
+  if (second)
+    scf::IfOp::create(e.builder, e.loc, isFirst, build(first), build(second));
+  else
+    scf::IfOp::create(e.builder, e.loc, isFirst, build(first));
+}
+
+void ssa_gpu::synchronizeBlocks(OpBuilder &builder, ThreadEmitter &e, Operation *op) {
+  if (!isOfPair(op)) {
+    gpu::BarrierOp::create(builder, e.loc);
+    return;
+  }
+  e.orderingAsm("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;", "", {});
 }
 
 namespace {
@@ -49,10 +78,17 @@ void ifFirstWarp(ThreadEmitter &e, llvm::function_ref<void()> body) {
   });
 }
 
-void synchronize(ThreadEmitter &e) {
+void synchronize(ThreadEmitter &e, Operation *op) {
   fenceTensors(e, /*before=*/true);
-  e.barrier();
+  synchronizeBlocks(e.builder, e, op);
   fenceTensors(e, /*before=*/false);
+}
+
+/// `text` with the number of blocks that make products together for `#`.
+std::string forBlocks(StringRef text, Operation *op) {
+  std::string replaced = text.str();
+  std::replace(replaced.begin(), replaced.end(), '#', isOfPair(op) ? '2' : '1');
+  return replaced;
 }
 
 struct ConvertAllocTensors : OpConversionPattern<AllocTensorsOp> {
@@ -64,10 +100,10 @@ struct ConvertAllocTensors : OpConversionPattern<AllocTensorsOp> {
     ThreadEmitter e(rewriter, op);
     Value place = e.sharedAddress(*op.getOffset()), columns = e.i32(AllocTensorsOp::getAllocatedColumns(op.getResultTypes()));
     ifFirstWarp(e, [&] {
-      e.orderingAsm("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [$0], $1;\n\ttcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;", "r,r",
-                    {place, columns});
+      constexpr StringLiteral text = "tcgen05.alloc.cta_group::#.sync.aligned.shared::cta.b32 [$0], $1;\n\ttcgen05.relinquish_alloc_permit.cta_group::#.sync.aligned;";
+      e.orderingAsm(forBlocks(text, op), "r,r", {place, columns});
     });
-    synchronize(e);
+    synchronize(e, op);
     Value address = LLVM::LoadOp::create(rewriter, e.loc, rewriter.getI32Type(), place, /*alignment=*/4);
     SmallVector<Value> tiles;
     for (Type type : op.getResultTypes()) {
@@ -84,9 +120,11 @@ struct ConvertFreeTensors : OpConversionPattern<FreeTensorsOp> {
 
   LogicalResult matchAndRewrite(FreeTensorsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    synchronize(e);
+    synchronize(e, op);
     Value columns = e.i32(AllocTensorsOp::getAllocatedColumns(op.getMemory().getTypes()));
-    ifFirstWarp(e, [&] { e.orderingAsm("tcgen05.dealloc.cta_group::1.sync.aligned.b32 $0, $1;", "r,r", {adaptor.getMemory().front(), columns}); });
+    ifFirstWarp(e, [&] {
+      e.orderingAsm(forBlocks("tcgen05.dealloc.cta_group::#.sync.aligned.b32 $0, $1;", op), "r,r", {adaptor.getMemory().front(), columns});
+    });
     rewriter.eraseOp(op);
     return success();
   }
@@ -96,10 +134,12 @@ struct ConvertFreeTensors : OpConversionPattern<FreeTensorsOp> {
 // Products
 //===----------------------------------------------------------------------===//
 
+constexpr int64_t maxColumnsOfProduct = 256;
+
 /// What `tcgen05.mma` is told of its operands beside their addresses.
 int64_t getInstructionDescriptor(MmaTensorOp op) {
   bool isBF16 = isa<BFloat16Type>(op.getRhs().getType().getElementType());
-  int64_t type = isBF16 ? 1 : 0 /* f16, or e4m3 */, columns = op.getResult().getType().getShape().back();
+  int64_t type = isBF16 ? 1 : 0 /* f16, or e4m3 */, columns = std::min(op.getResult().getType().getShape().back(), maxColumnsOfProduct);
   int64_t layout = op.getTransposed() ? 0 : 1; // whether rows of the right operand are the inner dimension
   return (1 << 4) /* f32 */ | (type << 7) | (type << 10) | (layout << 16) | (columns / 8 << 17) | (TensorMemoryType::lanes / 16 << 24);
 }
@@ -107,7 +147,7 @@ int64_t getInstructionDescriptor(MmaTensorOp op) {
 /// The products of an op as one piece of text; operands are `$0` result, `$1` left, `$2` right, `$3` descriptor, `$4` whether it adds.
 class MmaText {
 public:
-  MmaText(StringRef kind, bool lhsInTensors) : kind(kind), lhsInTensors(lhsInTensors), os(text) {
+  MmaText(StringRef kind, bool lhsInTensors, bool isOfPair) : kind(kind), lhsInTensors(lhsInTensors), isOfPair(isOfPair), os(text) {
     os << "{\n\t.reg .pred adds, always;\n\tsetp.ne.b32 adds, $4, 0;\n\tsetp.eq.b32 always, $4, $4;\n\t";
   }
 
@@ -115,7 +155,7 @@ public:
   void multiply(int64_t result, int64_t lhs, int64_t rhs, bool isFirst) {
     std::string to = advance("$0", "b32", result), left = lhsInTensors ? "[" + advance("$1", "b32", lhs) + "]" : advance("$1", "b64", lhs / 16);
     std::string right = advance("$2", "b64", rhs / 16);
-    os << "tcgen05.mma.cta_group::1.kind::" << kind << " [" << to << "], " << left << ", " << right << ", $3, " << (isFirst ? "adds" : "always") << ";\n\t";
+    os << "tcgen05.mma.cta_group::" << (isOfPair ? 2 : 1) << ".kind::" << kind << " [" << to << "], " << left << ", " << right << ", $3, " << (isFirst ? "adds" : "always") << ";\n\t";
   }
 
   std::string take() { return text + "}"; }
@@ -130,7 +170,7 @@ private:
   }
 
   StringRef kind;
-  bool lhsInTensors;
+  bool lhsInTensors, isOfPair;
   int64_t count = 0;
   std::string text;
   llvm::raw_string_ostream os;
@@ -147,21 +187,27 @@ struct ConvertMmaTensor : OpConversionPattern<MmaTensorOp> {
     int64_t inner = shape[transposed ? 1 : 0], rows = result.getRows(), lanes = TensorMemoryType::lanes, step = op.getInnerStep();
     int64_t panel = op.getRhs().getType().getPanelColumns(), bytes = 128 / panel;
     auto lhsTensor = dyn_cast<TensorMemoryType>(op.getLhs().getType());
-    e.ifElected([&] {
-      MmaText text(step == 32 ? "f8f6f4" : "f16", /*lhsInTensors=*/lhsTensor != nullptr);
+    bool ofPair = result.isOfPair();
+    // Of so many products one behind the other, the columns of a block's right operand and of tensor memory that one has.
+    int64_t products = std::max<int64_t>(result.getShape().back() / maxColumnsOfProduct, 1), columns = maxColumnsOfProduct / 2;
+    auto begin = [&] {
+      MmaText text(step == 32 ? "f8f6f4" : "f16", /*lhsInTensors=*/lhsTensor != nullptr, ofPair);
       for (int64_t row = 0; row < rows; row += lanes)
-        for (int64_t k = 0; k < inner; k += step) {
-          int64_t inPanel = k / panel * rows * 128 + k % panel * bytes + row * 128;
-          int64_t left = lhsTensor ? row / lanes * lhsTensor.getColumnsOfLanes() + k / 2 : inPanel;
-          int64_t right = transposed ? k / panel * shape[0] * 128 + k % panel * bytes : k * 128;
-          text.multiply(row / lanes * result.getColumnsOfLanes(), left, right, k == 0);
-        }
+        for (int64_t product = 0; product < (ofPair ? products : 1); ++product)
+          for (int64_t k = 0; k < inner; k += step) {
+            int64_t inPanel = k / panel * rows * 128 + k % panel * bytes + row * 128;
+            int64_t left = lhsTensor ? row / lanes * lhsTensor.getColumnsOfLanes() + k / 2 : inPanel;
+            int64_t right = transposed ? k / panel * shape[0] * 128 + k % panel * bytes : k * 128 + product * columns / panel * shape[0] * 128;
+            text.multiply(row / lanes * result.getColumnsOfLanes() + product * columns, left, right, k == 0);
+          }
       Value left = lhsTensor ? adaptor.getLhs() : makeTensorDescriptor(e, adaptor.getLhs(), 0);
       // Where rows are the inner dimension the panels are `rows` rows apart.
       Value right = makeTensorDescriptor(e, adaptor.getRhs(), transposed ? 0 : shape[0] * 128);
       Value adds = arith::ExtUIOp::create(rewriter, e.loc, rewriter.getI32Type(), op.getAdds());
       e.orderingAsm(text.take(), lhsTensor ? "r,r,l,r,r" : "r,l,l,r,r", {adaptor.getResult(), left, right, e.i32(getInstructionDescriptor(op)), adds});
-    });
+    };
+    auto elected = [&] { e.ifElected(begin); };
+    ofPair ? ifFirstOfPair(e, elected) : elected();
     rewriter.eraseOp(op);
     return success();
   }
@@ -222,7 +268,7 @@ struct ConvertLoadTensor : OpConversionPattern<LoadTensorOp> {
 
   LogicalResult matchAndRewrite(LoadTensorOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    int64_t columns = op.getTile().getType().getDimSize(1);
+    int64_t columns = getValuesPerThread(op.getTile().getType());
     SmallVector<int64_t> pieces = LoadTensorOp::getPieces(columns);
     SmallVector<Value> places = getPlaces(e, getPlace(e, op.getSource().getType(), adaptor.getSource(), op.getColumn()), pieces);
     auto type = LLVM::LLVMStructType::getLiteral(op.getContext(), SmallVector<Type>(columns, rewriter.getF32Type()));
@@ -244,7 +290,7 @@ struct ConvertStoreTensor : OpConversionPattern<StoreTensorOp> {
     ThreadEmitter e(rewriter, op);
     Type element = op.getTarget().getType().getElementType();
     Value tile = adaptor.getTile();
-    int64_t registers = op.getTile().getType().getDimSize(1);
+    int64_t registers = getValuesPerThread(op.getTile().getType());
     if (!element.isF32()) {
       Value rounded = arith::TruncFOp::create(rewriter, e.loc, VectorType::get({registers}, element), tile);
       registers /= 2;

@@ -145,8 +145,8 @@ struct ConvertMapColumns : OpConversionPattern<MapColumnsOp> {
     ThreadEmitter e(rewriter, op);
     SmallVector<Value> values;
     LoadEntryOp pairs = isRowwise(op.getType()) ? LoadEntryOp() : getNeighbours(op);
-    for (int64_t j = 0, n = op.getType().getDimSize(1); isRowwise(op.getType()) && j < n; ++j)
-      values.push_back(e.inlineBody(op.getBody(), e.i32(j)).front());
+    for (int64_t j = 0, n = getValuesPerThread(op.getType()); isRowwise(op.getType()) && j < n; ++j)
+      values.push_back(e.inlineBody(op.getBody(), e.columnOfThread(j, op.getType())).front());
     for (int64_t j = 0, n = getValuesPerThread(op.getType()) / 4; !isRowwise(op.getType()) && j < n; ++j) {
       Value column = e.column(j, op.getType());
       if (pairs) {
@@ -208,7 +208,7 @@ public:
   void storeWhole(Value row, Value isWritten) {
     ifTrue(isWritten, [&] {
       int64_t bytes = type.getIntOrFloatBitWidth() / 8, atATime = std::min<int64_t>(width, 16 / bytes);
-      for (int64_t i = 0, n = std::min(columns, layout.getDimSize(1)); i < n; i += atATime) {
+      for (int64_t i = 0, n = std::min(columns, getValuesPerThread(layout)); i < n; i += atATime) {
         SmallVector<Value> values;
         for (int64_t j = i; j < i + atATime; ++j)
           values.push_back(e.extract(tile, j));
@@ -315,6 +315,10 @@ struct ConvertStoreRows : OpConversionPattern<StoreRowsOp> {
     for (unsigned half = 0; half < (isRowwise(tile) ? 1 : 2); ++half) {
       SmallVector<Value> place = e.inlineBody(op.getBody(), e.row(half, tile));
       Value row = e.element(target, place[0], cast<MemRefType>(op.getTarget().getType()).getElementType());
+      if (std::optional<int64_t> share = op.getShare()) {
+        unsigned bytes = cast<MemRefType>(op.getTarget().getType()).getElementTypeBitWidth() / 8;
+        row = e.offset(row, e.mul(e.groupOfThread(tile), *share * bytes));
+      }
       isRowwise(tile) ? rows.storeWhole(row, place[1]) : rows.store(half, row, place[1]);
     }
     rewriter.eraseOp(op);
@@ -347,7 +351,9 @@ struct ConvertStoreEntries : OpConversionPattern<StoreEntriesOp> {
     Value isFirst; // null where each thread has rows of its own
     if (!isRowwise(layout))
       isFirst = e.lt(e.rem(e.lane(), 4), 1); // one of the four lanes of a row
-    if (isFirst && 2 * rows < e.getNumThreads()) // one of the groups
+    else if (rows < e.getNumThreads()) // one of the groups
+      isFirst = e.lt(e.thread(), rows);
+    if (!isRowwise(layout) && 2 * rows < e.getNumThreads()) // one of the groups
       isFirst = arith::AndIOp::create(rewriter, e.loc, isFirst, e.lt(e.group(rows), 1));
     for (int64_t half = 0; half < getValuesPerThread(layout); ++half) {
       SmallVector<Value> place = e.inlineBody(op.getBody(), e.row(half, layout));
@@ -369,7 +375,7 @@ void saveRows(ThreadEmitter &e, Value values, RankedTensorType rowVector, Value 
     LLVM::StoreOp::create(e.builder, e.loc, e.extract(values, i), e.offset(address, e.mul(row, 4)), /*alignment=*/4);
   };
   if (isRowwise(rowVector))
-    return save(0, e.thread());
+    return save(0, e.row(0, rowVector));
   scf::IfOp::create(e.builder, e.loc, e.lt(e.rem(e.lane(), 4), 1), [&](OpBuilder &, Location) { // one of the four lanes of a row
     for (unsigned half : {0, 1})
       save(half, e.row(half, rowVector.getDimSize(0)));
@@ -382,7 +388,15 @@ struct ConvertSaveRows : OpConversionPattern<SaveRowsOp> {
 
   LogicalResult matchAndRewrite(SaveRowsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    saveRows(e, adaptor.getRows(), op.getRows().getType(), adaptor.getArray());
+    RankedTensorType rows = op.getRows().getType();
+    auto save = [&] { saveRows(e, adaptor.getRows(), rows, adaptor.getArray()); };
+    if (isRowwise(rows) && rows.getDimSize(0) < e.getNumThreads()) // one of the groups
+      scf::IfOp::create(rewriter, e.loc, e.lt(e.thread(), rows.getDimSize(0)), [&](OpBuilder &, Location) {
+        save();
+        scf::YieldOp::create(rewriter, e.loc);
+      });
+    else
+      save();
     rewriter.eraseOp(op);
     return success();
   }
@@ -394,13 +408,14 @@ struct ConvertJoinGroups : OpConversionPattern<JoinGroupsOp> {
   LogicalResult matchAndRewrite(JoinGroupsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
     Type f32 = rewriter.getF32Type();
-    int64_t rows = op.getRows().getType().getDimSize(0), groups = op.getGroups();
-    Value own = e.offset(adaptor.getScratch(), e.mul(e.group(rows), 4 * rows));
-    auto place = [&](Value base, unsigned half) { return e.offset(base, e.mul(e.row(half, rows), 4)); };
-    saveRows(e, adaptor.getRows(), op.getRows().getType(), own);
+    RankedTensorType layout = op.getRows().getType();
+    int64_t rows = layout.getDimSize(0), groups = op.getGroups();
+    Value own = e.offset(adaptor.getScratch(), e.mul(isRowwise(layout) ? e.groupOfThread(layout) : e.group(rows), 4 * rows));
+    auto place = [&](Value base, unsigned half) { return e.offset(base, e.mul(e.row(half, layout), 4)); };
+    saveRows(e, adaptor.getRows(), layout, own);
     e.barrier();
     SmallVector<Value> results;
-    for (unsigned half : {0, 1}) {
+    for (unsigned half = 0; half < getValuesPerThread(layout); ++half) {
       Value joined;
       for (int64_t g = 0; g < groups; ++g) {
         Value part = LLVM::LoadOp::create(rewriter, e.loc, f32, place(e.offset(adaptor.getScratch(), 4 * rows * g), half), /*alignment=*/4);
@@ -420,6 +435,11 @@ struct ConvertStoreOperand : OpConversionPattern<StoreOperandOp> {
     ThreadEmitter e(rewriter, op);
     RankedTensorType tile = op.getTile().getType();
     int64_t rows = tile.getDimSize(0);
+    if (isRowwise(tile)) {
+      storeWhole(e, adaptor.getTile(), tile, adaptor.getTarget(), op.getTarget().getType());
+      rewriter.eraseOp(op);
+      return success();
+    }
     auto pairType = VectorType::get({2}, op.getTarget().getType().getElementType());
     for (unsigned half : {0, 1})
       for (int64_t j = 0; j < getValuesPerThread(tile) / 4; ++j) {
@@ -431,6 +451,22 @@ struct ConvertStoreOperand : OpConversionPattern<StoreOperandOp> {
       }
     rewriter.eraseOp(op);
     return success();
+  }
+
+private:
+  /// All that a thread has of its row, in pieces of 16 bytes.
+  static void storeWhole(ThreadEmitter &e, Value values, RankedTensorType tile, Value target, SharedType type) {
+    int64_t width = type.getPieceColumns(), panelColumns = type.getPanelColumns(), rows = tile.getDimSize(0);
+    Value row = e.row(0, tile);
+    for (int64_t i = 0, n = getValuesPerThread(tile); i < n; i += width) {
+      SmallVector<Value> elements;
+      for (int64_t j = i; j < i + width; ++j)
+        elements.push_back(e.extract(values, j));
+      Value piece = arith::TruncFOp::create(e.builder, e.loc, VectorType::get({width}, type.getElementType()), e.fromElements(elements));
+      Value column = e.columnOfThread(i, tile), panel = e.offset(target, e.mul(e.div(column, panelColumns), rows * 128));
+      Value address = e.swizzled(panel, rows, 0, row, e.div(e.rem(column, panelColumns), width));
+      LLVM::StoreOp::create(e.builder, e.loc, piece, address, /*alignment=*/16);
+    }
   }
 };
 
