@@ -124,6 +124,8 @@ def add_route_forms():
     route_form("route within, 4 key heads", 16, 4, 1, 64, f"{causal}, {softmax}", within=(5, 64))
     route_form("route odd head dim", 4, 2, 2, 65, f"{causal}, reduce = sum")
     route_form("route head dim 576", 16, 1, 1, 576, f"{causal}, reduce = sum")
+    route_form("route head dim 576, softmax", 20, 1, 1, 576, f"{causal}, {softmax}")
+    route_form("route head dim 400, 3 heads, softmax", 6, 2, 2, 400, f"{causal}, normalize = softmax, reduce = max")
     route_form("route within lists of single queries", 64, 1, 1, 128, f"{causal}, reduce = sum", (1, 1), within=(12, 64))
     route_form("route within, softmax", 8, 2, 2, 64, f"{causal}, {softmax}", within=(5, 64))
 

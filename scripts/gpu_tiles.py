@@ -6,6 +6,10 @@ from gpu_orders import WINDOW, ordered, tile
 from gpu_patterns import SMALL, keys, op, queries
 
 
+# The first queries see no key.
+MORE = ((1, 70, 30), (2, 200, 65))
+
+
 def add_tiles():
     for name, heads, key_heads, lists, options in (
         ("d 64, group 128", 128, 1, [], dict(d=64)),
@@ -17,9 +21,10 @@ def add_tiles():
         # Maxima that grow by more than what is held, and logits so large that only their differences count.
         ("steep", 6, 2, [], dict(d=128, dictionary=f"{CAUSAL}, scale = 4.0")),
         ("one-hot", 2, 2, [], dict(d=64, dictionary=f"{CAUSAL}, scale = 1.0e5")),
+        ("more queries than keys", 6, 2, [], dict(d=128, sizes=MORE)),
         ("rising from less than nothing", 2, 2, [], dict(d=64, dictionary=f"{CAUSAL}, scale = -2.0")),
     ):
-        attend(f"attend in tiles, {name}", heads, key_heads, lists, sizes=SMALL, **options)
+        attend(f"attend in tiles, {name}", heads, key_heads, lists, **{"sizes": SMALL, **options})
 
 
 def add_orders():
@@ -73,6 +78,7 @@ def add_pairs():
         ("window and sink, two stages", "shared_list", 64, (5, 1, [], 64 + 128, 128), dict(mask=WINDOW, stages=2)),
         ("two parts of tokens, 200 heads", "head_packed", 64, (200, 1, [(1, 150, 1, 1, False)], 128, 128), dict(more=", split = 2")),
         ("score region, steep", "shared_list", 64, (4, 1, [], 128, 128), dict(mask=CAUSAL + ", scale = 4.0", score=region)),
+        ("more queries than keys", "shared_list", 64, (3, 1, [], 128, 128), dict(sizes=MORE)),
         ("one-hot", "shared_list", 64, (2, 2, [], 128, 128), dict(mask=CAUSAL + ", scale = 1.0e5")),
     ):
         mask, stages, more = (options.pop(key, default) for key, default in (("mask", CAUSAL), ("stages", 1), ("more", "")))

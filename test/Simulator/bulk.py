@@ -57,20 +57,28 @@ def test_tile_stores():
 
 
 def test_rows():
-    """Rows that are gathered, and scattered to other places; a row that does not exist is zeros, and is not written."""
+    """Rows that are gathered, and scattered to other places; a row that does not exist is zeros, and is not written. Four rows may be half of a pattern of the swizzle."""
     data = np.arange(20 * 32, dtype=np.uint32).reshape(20, 32)
     picked, places = [3, 19, 25, 3], [7, -1, 0, 18]
-    body = "@%p1 ret;\nmov.b64 %d4, from;\ncvta.param.u64 %d4, %d4;\nmov.b64 %d5, to;\ncvta.param.u64 %d5, %d5;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 512;\nmov.b32 %r1, 0;\n"
+    body = "@%p1 ret;\nmov.b64 %d4, from;\ncvta.param.u64 %d4, %d4;\nmov.b64 %d5, to;\ncvta.param.u64 %d5, %d5;\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 512;\nmov.b32 %r1, 0;\nadd.s64 %d6, %d0, OFFSET;\n"
     body += "".join(f"mov.b32 %r{2 + i}, {r};\n" for i, r in enumerate(picked)) + "".join(f"mov.b32 %r{8 + i}, {r};\n" for i, r in enumerate(places))
-    body += "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [%d0], [%d4, {%r1, %r2, %r3, %r4, %r5}], [%d1];\nWAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [full], 0;\n@!%p3 bra WAIT;\n"
-    body += "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%d5, {%r1, %r8, %r9, %r10, %r11}], [%d0];\n" + FINISH
-    out = run("rows", ".param .u64 in, .param .u64 out, .param .align 64 .b8 from[128], .param .align 64 .b8 to[128]", body,
-              ["in=u32[640]:@0", "out=u32[640]:7", "map=in:20x32:1x32:128b", "map=out:20x32:1x32:128b"], "out", [data]).view(np.uint32).reshape(20, 32)
-    wanted = np.full((20, 32), 7, np.uint32)
-    for source, place in zip(picked, places):
-        if place >= 0:
-            wanted[place] = data[source] if source < 20 else 0
-    expect("gathered and scattered rows", out, wanted)
+    body += "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [%d6], [%d4, {%r1, %r2, %r3, %r4, %r5}], [%d1];\nWAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [full], 0;\n@!%p3 bra WAIT;\n"
+    scatter = "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%d5, {%r1, %r8, %r9, %r10, %r11}], [%d6];\n" + FINISH
+    bulk = "ld.param.b64 %d7, [out];\nmov.b32 %r3, 512;\ncp.async.bulk.global.shared::cta.bulk_group [%d7], [%d6], %r3;\n" + FINISH
+    arguments = ["in=u32[640]:@0", "out=u32[640]:7", "map=in:20x32:1x32:128b", "map=out:20x32:1x32:128b"]
+    for offset in (0, 512):
+        here = body.replace("OFFSET", str(offset))
+        parameters = ".param .u64 in, .param .u64 out, .param .align 64 .b8 from[128], .param .align 64 .b8 to[128]"
+        wanted = np.full((20, 32), 7, np.uint32)
+        for source, place in zip(picked, places):
+            if place >= 0:
+                wanted[place] = data[source] if source < 20 else 0
+        expect(f"gathered and scattered rows at {offset}", run("rows", parameters, here + scatter, arguments, "out", [data]).view(np.uint32).reshape(20, 32), wanted)
+        # As they lie in shared memory: which pieces of 16 bytes are exchanged follows from the address.
+        rows = np.stack([data[r] if r < 20 else np.zeros(32, np.uint32) for r in picked]).reshape(4, 8, 4)
+        raw = np.stack([rows[r][[piece ^ ((r + offset // 128) % 8) for piece in range(8)]] for r in range(4)]).reshape(4, 32)
+        out = run("raw rows", parameters, here + bulk, arguments, "out", [data]).view(np.uint32).reshape(20, 32)[:4]
+        expect(f"gathered rows in shared memory at {offset}", out, raw)
 
 
 def test_bytes_and_reductions():

@@ -37,7 +37,7 @@ RoutePlan::RoutePlan(const RouteContext &c, TargetAttr target)
 int64_t RoutePlan::arrayBytes(const RouteContext &c, int64_t tilesOfPairs) const {
   int64_t perPair = (c.isSoftmax() ? 1 : 0) + (c.op.getWeights() ? 1 : 0), perKey = (c.op.getWithin() ? 1 : 0) + (c.op.getScales() ? 1 : 0);
   constexpr int64_t perQuery = 3, entryBytes = 4;
-  return (tilesOfPairs * perPair + std::max(keyStages, sumsStages) * perKey + perQuery) * pairs * entryBytes;
+  return ((tilesOfPairs * perPair + perQuery) * pairs + std::max(keyStages, sumsStages) * perKey * keys) * entryBytes;
 }
 
 /// How the pairs of a tile are filled: accumulators have columns in eights, so there are eight queries at least, where as many share
@@ -60,22 +60,31 @@ bool RoutePlan::setSizes(const RouteContext &c) {
   constexpr int64_t large = 128, small = 64, reserved = 8192; // of a block, for arrays and by the system
   int64_t columnsOfProduct = elementType.getIntOrFloatBitWidth() == 8 ? 32 : 16;
   paddedDim = llvm::alignTo(c.dim, columnsOfProduct);
-  if (usesTensorMemory && setSizes(c, large)) // its tiles have 128 rows
+  // Tiles of tensor memory have 128 rows; wide heads leave room for 64 columns.
+  if (usesTensorMemory && (setSizes(c, large, large) || setSizes(c, small, large)))
     return true;
   usesTensorMemory = false;
   if (wideType)
     elementType = wideType;
   paddedDim = llvm::alignTo(c.dim, 16);
-  pairs = large;
   // Two blocks should fit, so that one computes while the other waits.
-  return setSizes(c, 2 * (3 * tileBytes() + reserved) > sharedBytesPerSM ? small : large);
+  int64_t size = 2 * (3 * large * rowBytes() + reserved) > sharedBytesPerSM ? small : large;
+  return setSizes(c, size, size);
 }
 
-bool RoutePlan::setSizes(const RouteContext &c, int64_t pairsOfTile) {
-  pairs = keys = pairsOfTile;
+RoutePlan RoutePlan::ofSums(const RouteContext &c) const {
+  RoutePlan sums = *this;
+  std::swap(sums.pairs, sums.keys);
+  setPairs(sums, c);
+  return sums;
+}
+
+bool RoutePlan::setSizes(const RouteContext &c, int64_t pairsOfTile, int64_t keysOfStep) {
+  pairs = pairsOfTile;
+  keys = keysOfStep;
   setPairs(*this, c);
   keyStages = sumsStages = 2;
-  if (c.isSoftmax() && sumsBytes(c) > sharedBytes)
+  if (c.isSoftmax() && ofSums(c).sumsBytes(c) > sharedBytes)
     sumsStages = 1;
   for (bool keeps : {true, false})
     for (int64_t stages : {2, 1}) {
@@ -83,7 +92,7 @@ bool RoutePlan::setSizes(const RouteContext &c, int64_t pairsOfTile) {
       queryStages = keeps ? chunks : stages;
       keyStages = stages;
       if (scoresBytes(c) <= sharedBytes)
-        return !c.isSoftmax() || sumsBytes(c) <= sharedBytes;
+        return !c.isSoftmax() || ofSums(c).sumsBytes(c) <= sharedBytes;
     }
   return false;
 }

@@ -184,7 +184,7 @@ void RouteTileKernel::forEachTile(Value count, llvm::function_ref<void(Value)> b
   Value total = addItems(count, maxGrid);
   TileEmitter t = getTiles();
   productPipe = t.allocPipe(1, /*producers=*/1, /*consumers=*/plan.threads() / 32);
-  SmallVector<Value> tensors = t.allocTensors({{{plan.pairs, getColumns()}, f32Type()}});
+  SmallVector<Value> tensors = t.allocTensors({{{getRows(), getColumns()}, f32Type()}});
   product = tensors.front();
   productTicket = memref::AllocaOp::create(builder, loc, MemRefType::get({1}, i32Type()));
   store(i32(0), productTicket, index(0));
@@ -346,7 +346,8 @@ bool ssa::buildRouteTiles(RouteContext &c, TargetAttr target) {
     return false;
   if (c.isSoftmax()) {
     addPartArguments(c);
-    RouteTileKernel(c, plan, "ssa_route_softmax", /*keysFirst=*/false).buildSums();
+    RoutePlan sums = plan.ofSums(c);
+    RouteTileKernel(c, sums, "ssa_route_softmax", /*keysFirst=*/false).buildSums();
     joinRouteParts(c);
   }
   constexpr int64_t wantedItems = 1024;

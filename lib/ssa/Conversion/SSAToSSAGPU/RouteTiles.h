@@ -35,15 +35,17 @@ struct RoutePlan {
   /// Decides sizes; false if shared memory is too small.
   bool setSizes(const RouteContext &c);
   /// Threads of a block: two hold a row of a product, or one where it is in tensor memory.
-  int64_t threads() const { return usesTensorMemory ? pairs : 2 * pairs; }
+  int64_t threads() const { return usesTensorMemory ? std::max(pairs, keys) : 2 * pairs; }
   /// The same where warps have roles: of the kernel for sums, and of that for scores of up to `maxGroups` warpgroups, with `otherBytes` of shared
   /// memory for others.
   bool setSumsWithRoles(const RouteContext &c);
   bool setScoresWithRoles(const RouteContext &c, int64_t otherBytes, int64_t maxGroups);
-  int64_t tileBytes() const { return pairs * ssa_gpu::SharedType::getRowBytes(paddedDim, elementType) * operands; }
+  int64_t rowBytes() const { return ssa_gpu::SharedType::getRowBytes(paddedDim, elementType) * operands; }
   int64_t arrayBytes(const RouteContext &c, int64_t tilesOfPairs) const;
-  int64_t scoresBytes(const RouteContext &c) const { return (queryStages + keyStages) * tileBytes() + arrayBytes(c, chunks); }
-  int64_t sumsBytes(const RouteContext &c) const { return (1 + sumsStages) * tileBytes() + arrayBytes(c, 1); }
+  int64_t scoresBytes(const RouteContext &c) const { return (queryStages * pairs + keyStages * keys) * rowBytes() + arrayBytes(c, chunks); }
+  int64_t sumsBytes(const RouteContext &c) const { return (pairs + sumsStages * keys) * rowBytes() + arrayBytes(c, 1); }
+  /// The plan of the kernel for sums, whose rows are pairs: where tiles of pairs and keys differ it has the sizes of the other.
+  RoutePlan ofSums(const RouteContext &c) const;
 
   bool usesTensorMemory;  // for products: tcgen05
   ssa_gpu::Family family; // of products in registers
@@ -56,7 +58,7 @@ struct RoutePlan {
   int64_t sharedBytes, sharedBytesPerSM;
 
 private:
-  bool setSizes(const RouteContext &c, int64_t pairsOfTile);
+  bool setSizes(const RouteContext &c, int64_t pairsOfTile, int64_t keysOfStep);
 
 public:
   int64_t pairs = 0, keys = 0;    // of a tile, of a step
@@ -105,7 +107,8 @@ protected:
   void loadQueries(TileEmitter &t, Value chunk, Value stage);
   void loadKeys(TileEmitter &t, Value chunk, const Step &step);
   void forEachTile(Value count, llvm::function_ref<void(Value item)> body);
-  TileEmitter getTiles() { return TileEmitter(*this, plan.pairs, /*groups=*/1, /*rowwise=*/plan.usesTensorMemory); }
+  int64_t getRows() const { return keysFirst ? plan.keys : plan.pairs; }
+  TileEmitter getTiles() { return TileEmitter(*this, getRows(), /*groups=*/1, /*rowwise=*/plan.usesTensorMemory); }
   Value addProduct(TileEmitter &t, Value lhs, Value rhs, Value sum);
   Value multiplyInTensors(TileEmitter &t, Value queryStage, Value keyStage);
   Value multiply(TileEmitter &t, Value queryStage, Value keyStage);
