@@ -244,9 +244,10 @@ def SSAGPU_CopyRowsOp : SSAGPU_Op<"copy_rows", []> {
   let summary = "gather rows of a buffer into a tile, asynchronously";
   let description = [{
     Rows that are not to be read, and columns past `columns`, become 0. `width` elements are copied at a time: rows of the tile have so many
-    pieces. Done when `wait_copies` has seen the group that `commit_copies` closed.
+    pieces. Done when `wait_copies` has seen the group that `commit_copies` closed. Where `rare` is said few instructions count for more than
+    the time.
   }];
-  let arguments = (ins AnyMemRef:$source, SSAGPU_Places:$places, SSAGPU_SharedType:$tile, I64Attr:$columns, I64Attr:$width);
+  let arguments = (ins AnyMemRef:$source, SSAGPU_Places:$places, SSAGPU_SharedType:$tile, I64Attr:$columns, I64Attr:$width, UnitAttr:$rare);
   let assemblyFormat = "$source `at` $places `to` $tile attr-dict `:` type($source) `,` type($places) `,` type($tile)";
   let hasVerifier = 1;
 }

@@ -21,6 +21,7 @@
 #include "llvm/IR/OptBisect.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Target/TargetMachine.h"
@@ -139,7 +140,7 @@ LogicalResult Compilation::createMachine() {
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::string features = "+ptx" + std::to_string(target.ptxVersion());
   machine.reset(nvptx->createTargetMachine(triple, target.getChip(), features, options, std::nullopt, std::nullopt,
-                                           llvm::CodeGenOptLevel::Aggressive));
+                                           llvm::CodeGenOptLevel::Default));
   return success();
 }
 
@@ -197,12 +198,27 @@ LogicalResult Compilation::checkIntrinsics() {
   return success();
 }
 
+/// `machine->addPassesToEmitFile`, without the pass that rewrites what loops count: the gate would stop it, but not the analysis before it.
+/// It is left out by an option of the process, which has its value again when the passes have been chosen.
+static bool addPasses(llvm::TargetMachine &machine, llvm::legacy::PassManager &passes, llvm::raw_pwrite_stream &os) {
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  auto *option = static_cast<llvm::cl::opt<bool> *>(llvm::cl::getRegisteredOptions().lookup("disable-lsr"));
+  bool before = option && *option;
+  if (option)
+    *option = true;
+  // Verified it was when it was made.
+  bool fails = machine.addPassesToEmitFile(passes, os, nullptr, llvm::CodeGenFileType::AssemblyFile, /*DisableVerify=*/true);
+  if (option)
+    *option = before;
+  return !fails;
+}
+
 void Compilation::emit(DeviceCode &code) {
   llvm::SmallString<0> ptx;
   llvm::raw_svector_ostream os(ptx);
   llvm::legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, os, nullptr, llvm::CodeGenFileType::AssemblyFile,
-                                   /*DisableVerify=*/true)) { // it was verified when it was made
+  if (!addPasses(*machine, passes, os)) {
     hasErrors = true;
     return;
   }

@@ -44,8 +44,11 @@ struct RegisterUse {
   /// top-k of long rows takes half the time without, attention in blocks of one warp a quarter more.
   bool allowsHoisting() const { return !isTight && (!hasProducts || numThreads < 64); }
 
+  /// Kernels of attention and routing, which are most of the code, have accesses that are as wide as they should be.
+  bool hasWideAccesses() const { return hasProducts || hasRoles; }
+
   unsigned numThreads = 0;
-  bool isTight;             // it is long, or says itself how many blocks have to fit
+  bool isTight;             // a block is large, or says itself how many have to fit; of one warp many fit
   bool hasProducts = false; // by `mma.sync`, whose operands are registers
   bool hasRoles = false;    // each with registers of its own, as few as it needs
 };
@@ -59,7 +62,7 @@ RegisterUse::RegisterUse(const Function &kernel) {
     numThreads *= threads;
     size = size.drop_while([](char c) { return !isDigit(c); });
   }
-  isTight = numThreads >= 512 || kernel.hasFnAttribute("nvvm.minctasm");
+  isTight = numThreads >= 512 || (numThreads >= 64 && kernel.hasFnAttribute("nvvm.minctasm"));
   for (const Instruction &instruction : instructions(kernel))
     if (auto *call = dyn_cast<CallBase>(&instruction); call && call->getCalledFunction()) {
       hasProducts |= call->getCalledFunction()->getName().starts_with("llvm.nvvm.mma.");
@@ -139,23 +142,27 @@ namespace {
 class CodeGenerationGate : public OptPassGate {
 public:
   explicit CodeGenerationGate(const Module &module) {
-    for (const Function &function : module)
-      if (RegisterUse use(function); use.isTight && use.hasRoles)
-        tight.insert(("function (" + function.getName() + ")").str());
+    for (const Function &function : module) {
+      RegisterUse use(function);
+      std::string description = ("function (" + function.getName() + ")").str();
+      if (use.isTight && use.hasRoles)
+        tight.insert(description);
+      if (use.hasWideAccesses())
+        wide.insert(description);
+    }
   }
 
   bool isEnabled() const override { return true; }
   bool shouldRunPass(StringRef pass, StringRef description) const override {
     if (pass == "machine-cse") // what it keeps for longer would be spilled
       return !tight.contains(description);
-    return !is_contained({"slsr", "nary-reassociate", "gvn", "Canonicalize Freeze Instructions in Loops",
-                          "Loop Strength Reduction", "early-cse", "codegenprepare", "early-machinelicm",
-                          "machine-sink"},
-                         pass);
+    if (pass == "load-store-vectorizer")
+      return !wide.contains(description);
+    return !is_contained({"slsr", "nary-reassociate", "early-cse", "codegenprepare", "early-machinelicm", "machine-sink"}, pass);
   }
 
 private:
-  StringSet<> tight;
+  StringSet<> tight, wide;
 };
 } // namespace
 

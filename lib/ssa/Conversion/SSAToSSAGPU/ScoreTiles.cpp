@@ -45,18 +45,42 @@ Value ScoreTiles::hide(Value logits, Value numbers) {
   return e.select(visible, logits, splat(-std::numeric_limits<double>::infinity()));
 }
 
-Value ScoreTiles::hideBehind(Value logits, const KeySlots::Step &step) {
+Value ScoreTiles::hideOutside(Value logits, const KeySlots::Step &step) {
   Type i32 = e.builder.getI32Type();
-  // The last column of each stretch that each row sees: no number of a column is needed, nor held.
-  SmallVector<Value> lasts;
-  for (size_t i = 0; i < step.size(); ++i) {
-    const KeySlots::Stretch &stretch = step[i];
-    Value first = e.i32(i * slots.getLength());
-    lasts.push_back(t.mapRows(i32, [&](Value) { return e.add(first, e.sub(stretch.count, e.i32(1))); }));
-    if (slots.isCausal())
-      lasts.back() = e.min(lasts.back(), e.sub(makePositions(), t.mapRows(i32, [&](Value) { return e.sub(stretch.base, first); })));
+  MaskAttr mask = op.getMask().value_or(nullptr);
+  BlocksAttr blocks = op.getBlocksOrTokens();
+  int64_t window = mask ? mask.getWindow() : 0, sink = mask ? mask.getSink() : 0;
+  bool causal = mask && mask.getCausal();
+  auto rows = [&](Value scalar) { return t.mapRows(i32, [&](Value) { return scalar; }); };
+  auto constant = [&](int64_t c) { return t.constant(t.rowsType(i32), e.builder.getI32IntegerAttr(c)); };
+  // Bounds of each row as columns of each stretch: no number of a column is needed, nor held.
+  auto spread = [&](llvm::function_ref<Value(const KeySlots::Stretch &, Value first, Value shift)> bound) {
+    SmallVector<Value> bounds;
+    for (auto [i, stretch] : llvm::enumerate(step)) {
+      Value first = e.i32(i * slots.getLength());
+      bounds.push_back(bound(stretch, first, rows(e.sub(stretch.base, first))));
+    }
+    return t.broadcastParts(bounds, columns);
+  };
+  auto columnOf = [&](Value numbers) { return spread([&](auto &, Value, Value shift) { return e.sub(numbers, shift); }); };
+  Value column = t.mapColumns(columns, i32, [](Value column) { return column; }), position = causal || window ? makePositions() : Value(), seen;
+  if (causal) { // whose last token is not after the query
+    seen = e.sub(position, constant(blocks.getOffset() + blocks.getSize() - 1));
+    if (blocks.getStride() > 1)
+      seen = e.select(e.lt(seen, constant(0)), constant(-1), e.div(seen, constant(blocks.getStride())));
   }
-  Value visible = e.le(t.mapColumns(columns, i32, [](Value column) { return column; }), t.broadcastParts(lasts, columns));
+  Value visible = e.le(column, spread([&](auto &stretch, Value first, Value shift) {
+    Value last = rows(e.add(first, e.sub(stretch.count, e.i32(1))));
+    return causal ? e.min(last, e.sub(seen, shift)) : last;
+  }));
+  if (window) {
+    Value isNear = e.ge(column, columnOf(e.sub(position, constant(window - 1))));
+    if (!causal)
+      isNear = e.both(isNear, e.le(column, columnOf(e.add(position, constant(window - 1)))));
+    if (sink)
+      isNear = e.either(isNear, e.lt(column, columnOf(constant(sink))));
+    visible = e.both(visible, isNear);
+  }
   return e.select(visible, logits, splat(-std::numeric_limits<double>::infinity()));
 }
 

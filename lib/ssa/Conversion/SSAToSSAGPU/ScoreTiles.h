@@ -33,8 +33,8 @@ public:
   /// The two parts of that without a score region.
   Value scaleProducts(Value products) { return scaleComesLast ? products : e.fmul(products, splat(scale)); }
   Value hide(Value logits, Value numbers);
-  /// The same for stretches of keys of which a row sees those up to one; `slots.endsInOrder()`.
-  Value hideBehind(Value logits, const KeySlots::Step &step);
+  /// The same for stretches of keys; `slots.seesRanges()`.
+  Value hideOutside(Value logits, const KeySlots::Step &step);
   /// Where the columns are spread over groups of warps `max` is joined through `scratch`, and `sum` is that of the group's columns.
   SoftmaxStep getSoftmaxStep(Value logits, Value max, Value sum, Value scratch);
   /// What sums of weights relative to `before` are to be multiplied by when `max` is the maximum.

@@ -33,11 +33,11 @@ public:
   Value columns(Value tile, int64_t first, int64_t columns);
   /// The places of rows that are to be copied to a tile like this one, in `width` elements a piece.
   Value findRows(ssa_gpu::SharedType tile, int64_t width, llvm::function_ref<RowPlace(Value row)> place);
-  void copyRows(Value source, Value places, Value tile, int64_t columns, int64_t width) {
-    ssa_gpu::CopyRowsOp::create(builder, loc, source, places, tile, columns, width);
+  void copyRows(Value source, Value places, Value tile, int64_t columns, int64_t width, bool rare = false) {
+    ssa_gpu::CopyRowsOp::create(builder, loc, source, places, tile, columns, width, rare);
   }
-  void copyRows(Value source, Value tile, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place) {
-    copyRows(source, findRows(cast<ssa_gpu::SharedType>(tile.getType()), width, place), tile, columns, width);
+  void copyRows(Value source, Value tile, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place, bool rare = false) {
+    copyRows(source, findRows(cast<ssa_gpu::SharedType>(tile.getType()), width, place), tile, columns, width, rare);
   }
   /// The same of rows that follow one another.
   void copyBlock(Value source, Value begin, Value stride, Value tile, int64_t columns, int64_t width) {

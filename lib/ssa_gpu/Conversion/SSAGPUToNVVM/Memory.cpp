@@ -79,8 +79,10 @@ public:
     pieceColumns = type.getPieceColumns();
     columns = tileColumns;
     width = tileWidth;
+    elementType = bufferType.getIntOrFloatBitWidth() == 8 ? e.builder.getI8Type() : bufferType;
     source = buffer;
-    elementType = bufferType;
+    firstSource = advance(source, wide(e.mul(firstPiece, width)));
+    firstPlace = getPlace(e.add(warpRow, subRow), firstPiece);
   }
 
   /// A lane finds the place of one row of a few passes, for all lanes that copy of it; -1 if it is not to be read.
@@ -97,7 +99,8 @@ public:
   }
 
   /// Rows that lie anywhere.
-  void gather(Value places, llvm::function_ref<void(const Piece &)> body) {
+  void gather(Value places, llvm::function_ref<void(const Piece &)> body, bool rare = false) {
+    isRare = rare;
     for (int64_t begin = 0, i = 0; begin < passes; begin += passesAtATime(), ++i) {
       Value start = e.extract(places, i);
       // Where a row of a pass begins, and whether it is to be read.
@@ -109,7 +112,7 @@ public:
       int64_t end = std::min(passes, begin + passesAtATime());
       forEachPass(begin, end, [&](Value pass) {
         auto [own, reads] = getStart(pass);
-        copyPass(pass, own, reads, body);
+        copyPass(pass, advance(firstSource, own), reads, body);
       });
       forEachRest(begin, end, [&](Value pass) {
         auto [own, reads] = getStart(pass);
@@ -120,28 +123,28 @@ public:
 
   /// Rows that follow one another.
   void copyBlock(Value begin, Value stride, llvm::function_ref<void(const Piece &)> body) {
-    Type i64 = e.builder.getI64Type();
-    auto wide = [&](Value v) -> Value { return arith::IndexCastOp::create(e.builder, e.loc, i64, v); };
-    auto widen = [&](Value v) -> Value { return arith::ExtUIOp::create(e.builder, e.loc, i64, v); };
     auto mulAdd = [&](Value row, Value a, Value b) -> Value {
       return arith::AddIOp::create(e.builder, e.loc, arith::MulIOp::create(e.builder, e.loc, row, a), b);
     };
-    Value rowStride = wide(stride), first = mulAdd(widen(e.add(warpRow, subRow)), rowStride, wide(begin));
-    Value step = arith::MulIOp::create(e.builder, e.loc, rowStride, arith::ConstantIntOp::create(e.builder, e.loc, i64, rowsOfPass));
-    forEachRest(0, passes, [&](Value pass) { copyRest(pass, mulAdd(widen(pass), step, first), Value(), body); });
+    Value rowStride = wide(stride), first = mulAdd(wide(e.add(warpRow, subRow)), rowStride, wide(begin));
+    Value step = arith::MulIOp::create(e.builder, e.loc, rowStride, arith::ConstantIntOp::create(e.builder, e.loc, e.builder.getI64Type(), rowsOfPass));
+    forEachRest(0, passes, [&](Value pass) { copyRest(pass, mulAdd(wide(pass), step, first), Value(), body); });
+    Value row = advance(firstSource, first);
     if (passes * chunks() > unrolled) {
-      forEachPass(0, passes, [&](Value pass) { copyPass(pass, mulAdd(widen(pass), step, first), Value(), body); });
+      forEachPass(0, passes, [&](Value pass) {
+        copyPass(pass, advance(row, arith::MulIOp::create(e.builder, e.loc, wide(pass), step)), Value(), body);
+      });
       return;
     }
     // An addition a pass, and not a product: those LLVM would make of a product's operands are kept in registers.
     for (int64_t pass = 0; pass < passes; ++pass) {
-      copyPass(e.i32(pass), first, Value(), body);
-      first = arith::AddIOp::create(e.builder, e.loc, first, step);
+      copyPass(e.i32(pass), row, Value(), body);
+      row = advance(row, step);
     }
   }
 
 private:
-  static constexpr int64_t unrolled = 64;
+  static constexpr int64_t unrolled = 64, unrolledRare = 4; // pieces
 
   /// Pieces behind those that fill warps, of which a warp takes those of several rows at once.
   int64_t restPieces() const { return pieces > 32 && pieces % 32 != 0 && 32 % (pieces % 32) == 0 ? pieces % 32 : 0; }
@@ -149,16 +152,23 @@ private:
   int64_t passesAtATime() const { return 32 / rowsOfWarp; }
   Value sub(Value a, int64_t b) { return b ? arith::SubIOp::create(e.builder, e.loc, a, e.i32(b)) : a; }
 
+  /// All passes one after another; of many, or of rare ones, some at a time in a loop.
   void forEachPass(int64_t begin, int64_t end, llvm::function_ref<void(Value pass)> body) {
-    if ((end - begin) * chunks() <= unrolled) {
-      for (int64_t pass = begin; pass < end; ++pass)
-        body(e.i32(pass));
-      return;
-    }
-    scf::ForOp::create(e.builder, e.loc, e.i32(begin), e.i32(end), e.i32(1), ValueRange(), [&](OpBuilder &, Location, Value pass, ValueRange) {
-      body(pass);
-      scf::YieldOp::create(e.builder, e.loc);
-    });
+    int64_t most = isRare ? unrolledRare : unrolled, atOnce = std::min(end - begin, std::max<int64_t>(most / chunks(), 1));
+    while ((end - begin) % atOnce != 0)
+      --atOnce;
+    auto some = [&](Value first) {
+      for (int64_t i = 0; i < atOnce; ++i)
+        body(e.add(first, i));
+    };
+    if (atOnce == end - begin)
+      return some(e.i32(begin));
+    auto loop = scf::ForOp::create(e.builder, e.loc, e.i32(begin), e.i32(end), e.i32(atOnce), ValueRange(),
+                                   [&](OpBuilder &, Location, Value first, ValueRange) {
+                                     some(first);
+                                     scf::YieldOp::create(e.builder, e.loc);
+                                   });
+    e.keepRolled(loop);
   }
 
   /// Calls `body` with the pass of the row whose rest a lane takes, for rows of so many passes at once as there are lanes for.
@@ -170,7 +180,8 @@ private:
   void copyRest(Value pass, Value start, Value reads, llvm::function_ref<void(const Piece &)> body) {
     Value row = e.add(e.mul(pass, rowsOfPass), warpRow), piece = e.add(e.rem(lane, restPieces()), pieces - restPieces());
     scf::IfOp::create(e.builder, e.loc, e.lt(row, rows), [&](OpBuilder &, Location) {
-      body(getPiece(start, reads, e.mul(piece, width), getPlace(row, piece)));
+      Value column = e.mul(piece, width);
+      body(getPiece(advance(advance(source, wide(column)), start), reads, column, getPlace(row, piece)));
       scf::YieldOp::create(e.builder, e.loc);
     });
   }
@@ -179,18 +190,28 @@ private:
   Value getPlace(Value row, Value piece) {
     Value column = e.mul(piece, width), within = e.rem(column, panelColumns);
     // The panel depends on the piece, and so on the thread.
-    Value panel = e.mul(e.div(column, panelColumns), rows * 128);
+    Value panel = e.mul(e.div(column, panelColumns), rows * rowBytes);
     Value to = e.swizzled(e.offset(tile, panel), rows, 0, row, e.div(within, pieceColumns));
     return width < pieceColumns ? e.offset(to, e.mul(e.rem(column, pieceColumns), 16 / pieceColumns)) : to;
   }
 
-  /// The pieces of this lane in the row of a pass, which begins at `start`.
-  void copyPass(Value pass, Value start, Value reads, llvm::function_ref<void(const Piece &)> body) {
-    Value passRow = e.mul(pass, rowsOfPass), firstRow = e.add(warpRow, subRow), row = e.add(firstRow, passRow);
+  /// The same of the rows of a pass. Where these differ from the first by bits that no first row has, and chunks are whole panels, so does
+  /// the place.
+  Value getPlaceInPass(Value passRow, int64_t chunk) {
+    bool areBits = rowsOfPass % swizzledRows == 0 || llvm::isPowerOf2_64(rowsOfPass);
+    if (!areBits || rows % swizzledRows != 0 || (chunk > 0 && 32 * width % panelColumns != 0))
+      return getPlace(e.add(e.add(warpRow, subRow), passRow), e.add(firstPiece, 32 * chunk));
+    Value place = rowsOfPass % swizzledRows == 0 ? firstPlace : e.flip(firstPlace, e.mul(e.rem(passRow, swizzledRows), 16));
+    return e.offset(e.offset(place, e.mul(passRow, rowBytes)), 32 * chunk * width / panelColumns * rows * rowBytes);
+  }
+
+  /// The pieces of this lane in the row of a pass, the first of which begins at `from`.
+  void copyPass(Value pass, Value from, Value reads, llvm::function_ref<void(const Piece &)> body) {
+    Value passRow = e.mul(pass, rowsOfPass);
     Value isLane;
     auto require = [&](Value condition) { isLane = isLane ? arith::AndIOp::create(e.builder, e.loc, isLane, condition) : condition; };
     if (rows % rowsOfPass != 0)
-      require(e.lt(row, rows));
+      require(e.lt(e.add(e.add(warpRow, subRow), passRow), rows));
     if (pieces < 32 && 32 % pieces != 0)
       require(e.lt(subRow, rowsOfWarp));
     for (int64_t chunk = 0; chunk < chunks(); ++chunk) {
@@ -200,9 +221,8 @@ private:
         isHere = isHere ? arith::AndIOp::create(e.builder, e.loc, isHere, isPiece) : isPiece;
       }
       auto copy = [&] {
-        // Rows a multiple of 8 apart exchange their pieces alike.
-        Value to = rowsOfPass % 8 == 0 ? e.offset(getPlace(firstRow, piece), e.mul(passRow, 128)) : getPlace(row, piece);
-        body(getPiece(start, reads, e.mul(piece, width), to));
+        Value at = chunk == 0 ? from : advance(from, arith::ConstantIntOp::create(e.builder, e.loc, e.builder.getI64Type(), 32 * chunk * width));
+        body(getPiece(at, reads, e.mul(piece, width), getPlaceInPass(passRow, chunk)));
       };
       if (!isHere) {
         copy();
@@ -215,22 +235,35 @@ private:
     }
   }
 
-  Piece getPiece(Value start, Value reads, Value column, Value to) {
-    OpBuilder &b = e.builder;
+  Piece getPiece(Value from, Value reads, Value column, Value to) {
     if (columns < paddedColumns) {
       Value isColumn = e.lt(column, columns);
-      reads = reads ? arith::AndIOp::create(b, e.loc, reads, isColumn) : isColumn;
+      reads = reads ? arith::AndIOp::create(e.builder, e.loc, reads, isColumn) : isColumn;
     }
-    Value at = arith::AddIOp::create(b, e.loc, start, arith::ExtUIOp::create(b, e.loc, b.getI64Type(), column));
-    Type type = elementType.getIntOrFloatBitWidth() == 8 ? b.getI8Type() : elementType;
-    return {LLVM::GEPOp::create(b, e.loc, source.getType(), type, source, LLVM::GEPArg(at)), to, reads};
+    return {from, to, reads};
   }
 
+  /// As 64 bits: an index, or a number that is not negative.
+  Value wide(Value number) {
+    Type i64 = e.builder.getI64Type();
+    if (number.getType().isIndex())
+      return arith::IndexCastOp::create(e.builder, e.loc, i64, number);
+    return arith::ExtUIOp::create(e.builder, e.loc, i64, number);
+  }
+
+  Value advance(Value address, Value elements) {
+    return LLVM::GEPOp::create(e.builder, e.loc, address.getType(), elementType, address, LLVM::GEPArg(elements));
+  }
+
+  static constexpr int64_t rowBytes = 128, swizzledRows = 8;
+
   ThreadEmitter &e;
+  bool isRare = false;
   int64_t rows, pieces, rowsOfWarp, rowsOfPass, passes;
   Value lane, subRow, firstPiece, warpRow;
   int64_t paddedColumns = 0, panelColumns = 0, pieceColumns = 0, columns = 0, width = 0;
   Value tile, source;
+  Value firstSource, firstPlace; // of this lane's first piece
   Type elementType;
 };
 
@@ -272,7 +305,7 @@ struct ConvertCopyRows : OpConversionPattern<CopyRowsOp> {
 
   LogicalResult matchAndRewrite(CopyRowsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    getCopies(e, op, adaptor.getTile()).gather(adaptor.getPlaces(), copyAsynchronously(e, op.getTile().getType(), op.getWidth()));
+    getCopies(e, op, adaptor.getTile()).gather(adaptor.getPlaces(), copyAsynchronously(e, op.getTile().getType(), op.getWidth()), op.getRare());
     rewriter.eraseOp(op);
     return success();
   }

@@ -61,11 +61,24 @@ std::pair<Value, Value> piecesThenRows(ThreadEmitter &e) {
   return {e.add(e.mul(e.div(e.lane(), 16), 8), e.rem(e.lane(), 8)), e.rem(e.div(e.lane(), 8), 2)};
 }
 
-/// What a thread holds of inner columns `k` .. `k`+15 of the left operand of `rows` rows at `tile`. Elements have 16 bits, or are pairs of 8.
-SmallVector<Value> loadLhs(ThreadEmitter &e, Value tile, int64_t rows, int64_t k) {
+/// Addresses of this lane in a swizzled tile, relative to where its first one is. Elements have 16 bits, or are pairs of 8.
+struct LaneAddress {
+  LaneAddress(ThreadEmitter &e, Value tile, int64_t rows, Value row, Value piece) : e(e), rows(rows), first(e.swizzled(tile, rows, 0, row, piece)) {}
+
+  /// `row` is a multiple of 8, `column` of 16: its bits of pieces are none of the first.
+  Value at(int64_t row, int64_t column) {
+    return e.offset(e.flip(first, e.i32(column % 64 / 8 * 16)), (column / 64 * rows + row) * 128);
+  }
+
+  ThreadEmitter &e;
+  int64_t rows;
+  Value first;
+};
+
+/// Where a thread finds what it holds of a left operand of `rows` rows at `tile`.
+LaneAddress addressLhs(ThreadEmitter &e, Value tile, int64_t rows) {
   auto [rowInWarp, piece] = rowsThenPieces(e);
-  Value row = e.add(e.mul(e.warpInGroup(rows), 16), rowInWarp);
-  return loadMatrices(e, e.swizzled(tile, rows, k / 64, row, e.add(piece, k % 64 / 8)), /*transposed=*/false);
+  return LaneAddress(e, tile, rows, e.add(e.mul(e.warpInGroup(rows), 16), rowInWarp), piece);
 }
 
 struct ConvertLoadOperand : OpConversionPattern<LoadOperandOp> {
@@ -75,8 +88,9 @@ struct ConvertLoadOperand : OpConversionPattern<LoadOperandOp> {
     ThreadEmitter e(rewriter, op);
     int64_t rows = op.getTile().getType().getShape()[0], inner = op.getTile().getType().getShape()[1];
     SmallVector<Value> registers;
+    LaneAddress address = addressLhs(e, adaptor.getTile(), rows);
     for (int64_t k = 0; k < inner * op.getTile().getType().getElementBytes() / 2; k += 16)
-      registers.append(loadLhs(e, adaptor.getTile(), rows, k));
+      registers.append(loadMatrices(e, address.at(0, k), /*transposed=*/false));
     rewriter.replaceOp(op, e.fromElements(registers));
     return success();
   }
@@ -118,18 +132,20 @@ Value convertMmaSync(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value acc
   // A group's columns are rows of a transposed operand, else whole panels.
   if (groups > 1)
     rhs = e.offset(rhs, e.mul(e.group(lhsRows), transposed ? columns * 128 : columns / 64 * rows * 128));
+  LaneAddress address(e, rhs, rows, row, piece);
+  std::optional<LaneAddress> lhsAddress;
+  if (!lhsInRegisters)
+    lhsAddress.emplace(addressLhs(e, lhs, lhsRows));
   for (int64_t k = 0; k < inner; k += 16) {
     SmallVector<Value> a;
     if (lhsInRegisters)
       for (int64_t i = 0; i < 4; ++i)
         a.push_back(e.extract(lhs, k / 4 + i));
     else
-      a = loadLhs(e, lhs, lhsRows, k);
+      a = loadMatrices(e, lhsAddress->at(0, k), /*transposed=*/false);
     for (int64_t n = 0; n < columns; n += 16) {
       // Four matrices: two pieces of inner columns for each of two blocks of 8 result columns.
-      Value address = transposed ? e.swizzled(rhs, rows, k / 64, e.add(row, n), e.add(piece, k % 64 / 8))
-                                 : e.swizzled(rhs, rows, n / 64, e.add(row, k), e.add(piece, n % 64 / 8));
-      SmallVector<Value> b = loadMatrices(e, address, /*transposed=*/!transposed);
+      SmallVector<Value> b = loadMatrices(e, transposed ? address.at(n, k) : address.at(k, n), /*transposed=*/!transposed);
       accumulator = multiply(e, a, {b[0], b[1]}, accumulator, n / 2, type);
       accumulator = multiply(e, a, {b[2], b[3]}, accumulator, n / 2 + 4, type);
     }

@@ -81,11 +81,16 @@ public:
   /// Where 16 bytes, columns 8*`piece` .. 8*`piece`+7, of row `row` lie in a tile of `rows` rows at `address`; `piece` is relative to a
   /// panel, which is added: `panel` 64 columns.
   Value swizzled(Value address, int64_t rows, int64_t panel, Value row, Value piece);
+  /// `address`, in shared memory, with `bits` (i32) of it the other way round. So it moves within 8 rows of a swizzled tile, which begin at
+  /// a multiple of 1024: by 16 times a piece or row that has no bit in common with where it was.
+  Value flip(Value address, Value bits);
   /// The start of a buffer as an address in global memory.
   Value globalAddress(Value memref);
   /// `address` plus `elements` (index) of `type`.
   Value element(Value address, Value elements, Type type);
 
+  /// Has LLVM leave a loop as it is.
+  void keepRolled(Operation *loop);
   /// The values that a region yields for `arguments`; the ops of the region are built here.
   SmallVector<Value> inlineBody(Region &region, ValueRange arguments);
 

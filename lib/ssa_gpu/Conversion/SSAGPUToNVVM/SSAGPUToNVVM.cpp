@@ -150,6 +150,12 @@ Value ThreadEmitter::swizzled(Value address, int64_t rows, int64_t panel, Value 
   return offset(offset(address, add(mul(row, 128), exchanged)), panel * rows * 128);
 }
 
+Value ThreadEmitter::flip(Value address, Value bits) {
+  Type i64 = builder.getI64Type();
+  Value number = LLVM::PtrToIntOp::create(builder, loc, i64, address), wide = arith::ExtUIOp::create(builder, loc, i64, bits);
+  return LLVM::IntToPtrOp::create(builder, loc, address.getType(), bitXor(number, wide));
+}
+
 Value ThreadEmitter::globalAddress(Value memref) {
   Value address = memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, memref);
   Value number = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), address);
@@ -159,6 +165,12 @@ Value ThreadEmitter::globalAddress(Value memref) {
 Value ThreadEmitter::element(Value address, Value elements, Type type) {
   Value number = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), elements);
   return LLVM::GEPOp::create(builder, loc, address.getType(), type, address, LLVM::GEPArg(number));
+}
+
+void ThreadEmitter::keepRolled(Operation *loop) {
+  MLIRContext *context = builder.getContext();
+  auto unroll = LLVM::LoopUnrollAttr::get(context, /*disable=*/builder.getBoolAttr(true), {}, {}, {}, {}, {}, {});
+  loop->setAttr("loop_annotation", LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}));
 }
 
 SmallVector<Value> ThreadEmitter::inlineBody(Region &region, ValueRange arguments) {
