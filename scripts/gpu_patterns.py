@@ -151,7 +151,7 @@ def add_examples():
 
 def op(name, text, results, values="", types="", **arguments):
     """A row for one op: `text` is the body; %name are its arguments, of the types that `types` gives after `name:`."""
-    more = {key: arguments.pop(key) for key in ("outliers", "sizes", "queries_vary") if key in arguments}
+    more = {key: arguments.pop(key) for key in ("outliers", "sizes", "queries_vary", "branches") if key in arguments}
     declared = [part.split(":", 1) for part in types.split()]
     assert [n for n, _ in declared] == list(arguments), (name, declared, list(arguments))
     header = ", ".join(f"%{n}: {t}" for n, t in declared)
@@ -210,6 +210,7 @@ def states(heads):
 add_examples()
 import gpu_attend  # noqa: E402, F401
 import gpu_forms  # noqa: E402, F401
+import gpu_fused  # noqa: E402, F401
 import gpu_ops  # noqa: E402, F401
 import gpu_orders  # noqa: E402, F401
 import gpu_select  # noqa: E402, F401

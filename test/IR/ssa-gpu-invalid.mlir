@@ -75,6 +75,46 @@ func.func @width(%target: memref<?x64xbf16>, %tile: tensor<64x64xf32, #ssa_gpu.a
 
 // -----
 
+func.func @source_width(%target: memref<?x64xbf16>, %tile: tensor<64x64xf32, #ssa_gpu.accumulator>, %factors: tensor<64xf32, #ssa_gpu.rows>) {
+  // expected-error @below {{expected a 'source_width' of 1, 2, 4 or 8, but got 3}}
+  ssa_gpu.store_rows %tile to %target plus (%target : memref<?x64xbf16>) times (%factors : tensor<64xf32, #ssa_gpu.rows>) {
+  ^bb0(%row: i32):
+    %at = arith.index_cast %row : i32 to index
+    %true = arith.constant true
+    ssa_gpu.yield %at, %true, %at : index, i1, index
+  } {columns = 64 : i64, width = 8 : i64, source_width = 3 : i64} : tensor<64x64xf32, #ssa_gpu.accumulator>, memref<?x64xbf16>
+  return
+}
+
+// -----
+
+func.func @width_of_sum(%target: memref<?x63xbf16>, %tile: tensor<64x64xf32, #ssa_gpu.accumulator>, %factors: tensor<64xf32, #ssa_gpu.rows>) {
+  // expected-error @below {{expected a width of 2 or 8 where rows are added, but got 1}}
+  ssa_gpu.store_rows %tile to %target plus (%target : memref<?x63xbf16>) times (%factors : tensor<64xf32, #ssa_gpu.rows>) {
+  ^bb0(%row: i32):
+    %at = arith.index_cast %row : i32 to index
+    %true = arith.constant true
+    ssa_gpu.yield %at, %true, %at : index, i1, index
+  } {columns = 63 : i64, width = 1 : i64} : tensor<64x64xf32, #ssa_gpu.accumulator>, memref<?x63xbf16>
+  return
+}
+
+// -----
+
+// Where the rows of a source begin is not said.
+func.func @place_of_source(%target: memref<?x64xbf16>, %tile: tensor<64x64xf32, #ssa_gpu.accumulator>, %factors: tensor<64xf32, #ssa_gpu.rows>) {
+  // expected-error @below {{expected a region from i32 to ('index', 'i1', 'index')}}
+  ssa_gpu.store_rows %tile to %target plus (%target : memref<?x64xbf16>) times (%factors : tensor<64xf32, #ssa_gpu.rows>) {
+  ^bb0(%row: i32):
+    %at = arith.index_cast %row : i32 to index
+    %true = arith.constant true
+    ssa_gpu.yield %at, %true : index, i1
+  } {columns = 64 : i64, width = 8 : i64} : tensor<64x64xf32, #ssa_gpu.accumulator>, memref<?x64xbf16>
+  return
+}
+
+// -----
+
 // expected-error @below {{expected elements of f32, f16 or bf16, but got 'i32'}}
 func.func private @tensor_elements(!ssa_gpu.tensor_memory<128x64xi32>)
 

@@ -122,6 +122,19 @@ def memory_saved_by_compression():
 
 
 @case
+def ops_that_one_kernel_does():
+    """In a fused mix the part that is last is neither written nor read."""
+    nsa = ROOT / "examples/nsa.mlir"
+    entry = next(e for e in explain(nsa, "--chip=sm_90a", "--sizes=32768")["entries"] if e["entry"] == "nsa")
+    joins = [f for f in entry["fusions"] if f["op"] == "ssa.mix"]
+    check(len(joins) == 1 and joins[0]["into"]["op"] == "ssa.sparse_attend", f"{entry['fusions']}")
+    check(joins[0]["saved_bytes"] == 2 * 16 * 32768 * 128 * 2, f"{joins}")
+    check(not any(k["kernel"].startswith("ssa_mix") for k in entry["kernels"]), "there is a kernel for the mix")
+    shown = ssa_opt("--explain", nsa, "--chip=sm_90a", "--sizes=32768").stdout
+    check("ssa.mix :38 is done by the kernel of ssa.sparse_attend :37: 256 MiB less to move" in shown, shown)
+
+
+@case
 def refusals():
     nsa = ROOT / "examples/nsa.mlir"
     for arguments, words in (

@@ -308,4 +308,23 @@ def SSA_FusedSelectAttr : AttrDef<SSA_Dialect, "FusedSelect"> {
   }];
 }
 
+def SSA_FusedAttendAttr : AttrDef<SSA_Dialect, "FusedAttend"> {
+  let mnemonic = "fused_attend";
+  let summary = "join attention where one part of it is stored";
+  let description = [{
+    A decision of `ssa-fuse`, or one written by hand as the attribute `ssa.fused_attend` of an `ssa.merge` or `ssa.mix`: the kernel of the attention that
+    makes part number `part` adds the other parts where it stores its rows, and writes what the op has as result. That part is never in memory.
+
+    Example: `#ssa.fused_attend<part = 2>`.
+  }];
+  let parameters = (ins "int64_t":$part);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    /// The attribute of ops that holds it.
+    static StringRef attrName() { return "ssa.fused_attend"; }
+    /// That of `op`, null if it has none.
+    static FusedAttendAttr of(Operation *op) { return op->getAttrOfType<FusedAttendAttr>(attrName()); }
+  }];
+}
+
 #endif // SSA_ATTRS_TD

@@ -22,11 +22,15 @@ def SSAFusePass : Pass<"ssa-fuse", "::mlir::ModuleOp"> {
   let summary = "turn chains of ops into one op or one kernel";
   let description = [{
     Input: any module. Output: attention to keys and values that were gathered at the list it is given attends to the sources of the
-    gathers instead. The gathers are erased if nothing else reads them. Declines, with a remark, where the gathered rows come from elsewhere.
+    gathers instead. The gathers are erased if nothing else reads them. Declines, with a remark, where the gathered rows come from elsewhere. Means
+    of the rows of an `ssa.project` that nothing else reads are made before it, in f32; a remark says why others are not.
 
     Where the module has a target, an `ssa.topk` whose scores come straight from an `ssa.route` and serve nothing else has the attribute
     `ssa.fused_select`: one kernel scores and selects. One that is written already is kept. Declines, with a remark that says why, where there
     is no such kernel.
+
+    An `ssa.merge` or `ssa.mix` has the attribute `ssa.fused_attend`, where it has none: the kernel of the last attention among its parts makes its
+    result. Declines, with a remark, where what such kernels make is used by others, too, or none is on tensor cores.
   }];
   let options = [Option<"bytes", "bytes", "int64_t", "268435456", "what the scores may take that such a kernel is at">,
                  Option<"minColumns", "min-columns", "int64_t", "1024", "the shortest rows for which it is faster">];

@@ -592,15 +592,20 @@ def SSAGPU_MapOp : SSAGPU_RegionOp<"map", [RecursiveMemoryEffects]> {
   let assemblyFormat = "$tiles $body attr-dict `:` functional-type($tiles, results)";
 }
 
-def SSAGPU_StoreRowsOp : SSAGPU_RegionOp<"store_rows", []> {
+def SSAGPU_StoreRowsOp : SSAGPU_RegionOp<"store_rows", [SameVariadicOperandSize]> {
   let summary = "write the rows of an accumulator to a buffer";
   let description = [{
     For every row the region yields where it begins in `target`, in elements from its start, and whether it is written at all; the first
     `columns` columns are, rounded to the element type. Rows begin at multiples of `width` elements, 1, 2 or 8, which divides `columns`. With `share` columns of
     a rowwise tile of groups, which are all stored then, are those of a part of each group's share, which is so many columns wide: `share` apart.
+
+    What is written is the row plus the rows of `sources`, each times its factor; the region yields where these begin, too, at multiples of `source_width`
+    elements, 1, 2, 4 or 8; `width` is not 1 then, and there is no `share`. Every source has a first row that may be read. With `skip_zeros` a row whose factor
+    is 0 is not read and adds nothing, whatever it holds.
   }];
-  let arguments = (ins SSAGPU_Accumulator:$tile, AnyMemRef:$target, I64Attr:$columns, I64Attr:$width, OptionalAttr<I64Attr>:$share);
-  let assemblyFormat = "$tile `to` $target $body attr-dict `:` type($tile) `,` type($target)";
+  let arguments = (ins SSAGPU_Accumulator:$tile, AnyMemRef:$target, Variadic<AnyMemRef>:$sources, Variadic<SSAGPU_RowVector>:$factors, I64Attr:$columns,
+                       I64Attr:$width, DefaultValuedAttr<I64Attr, "1">:$source_width, UnitAttr:$skip_zeros, OptionalAttr<I64Attr>:$share);
+  let assemblyFormat = "$tile `to` $target (`plus` `(` $sources^ `:` type($sources) `)` `times` `(` $factors `:` type($factors) `)`)? $body attr-dict `:` type($tile) `,` type($target)";
 }
 
 def SSAGPU_StoreEntriesOp : SSAGPU_RegionOp<"store_entries", []> {

@@ -24,6 +24,7 @@ struct AttendProblem {
   bool isShared = true;
   double agreement;
   int64_t elementBytes;
+  int64_t joinedBytes = 0; // of the rows of other parts that the kernel joins with its own
 
   int64_t getGroup() const { return heads / cells; }
   /// Query and head pairs that share a list; none if all queries share one.

@@ -10,8 +10,10 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Transforms/Passes.h"
 #include "ssa/Conversion/Passes.h"
+#include "ssa/IR/AttendJoin.h"
 #include "ssa/Model/Tuning.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <map>
 
 using namespace mlir;
@@ -46,6 +48,7 @@ private:
   LogicalResult assemble(ChipCompilation &chip);
   ExplainedEntry explainEntry(const Plan &plan);
   void explainLaunches(const Plan &plan, const PlanSizes &sizes, AssumedSizes &assumed, ExplainedEntry &entry);
+  void addFusion(Operation *op, AssumedSizes &assumed, ExplainedEntry &entry);
   ExplainedChoice explainChoice(SparseAttendOp op, AssumedSizes &sizes);
   Prediction predict(Operation *op, StringRef kernel, AssumedSizes &sizes, double bytes, int64_t runs, llvm::SmallPtrSetImpl<Operation *> &predicted);
   void addFused(const OpCounts &before);
@@ -204,9 +207,22 @@ ExplainedEntry Explainer::explainEntry(const Plan &plan) {
       entry.choices.push_back(explainChoice(attend, assumed));
     else if (auto gather = dyn_cast<GatherOp>(op))
       entry.gathers.push_back({gather, assumed.getBytes(gather.getOutput()), assumed.getBytes(gather.getInput())});
+    addFusion(op, assumed, entry);
   });
   explainLaunches(plan, sizes, assumed, entry);
   return entry;
+}
+
+/// What an op says of the kernel that does it, if that does others, too.
+void Explainer::addFusion(Operation *op, AssumedSizes &assumed, ExplainedEntry &entry) {
+  if (auto attend = dyn_cast<SparseAttendOp>(op))
+    if (std::optional<AttendJoin> join = AttendJoin::of(attend))
+      entry.fusions.push_back({join->op, attend, "", 2 * assumed.getBytes(attend.getOutput())});
+  FusedSelectAttr select = FusedSelectAttr::of(op);
+  Operation *route = select ? cast<TopKOp>(op).getScores().getDefiningOp() : nullptr;
+  if (route)
+    entry.fusions.push_back({op, route, llvm::formatv("for rows of {0} to {1} scores", select.getMinColumns(), select.getMaxColumns()),
+                             2 * assumed.getBytes(route->getResult(0))});
 }
 
 ExplainedChoice Explainer::explainChoice(SparseAttendOp op, AssumedSizes &sizes) {

@@ -139,6 +139,14 @@ static void writeEntry(OStream &json, const ExplainedEntry &entry, const Assumpt
     writeList(json, "kernels", entry.kernels, writeKernel);
     json.attribute("launches_for_other_sizes", entry.skipped);
     writeList(json, "choices", entry.choices, writeChoice);
+    writeList(json, "fusions", entry.fusions, [](OStream &os, const ExplainedFusion &fusion) {
+      os.object([&] {
+        writeOp(os, fusion.op);
+        os.attributeObject("into", [&] { writeOp(os, fusion.into); });
+        os.attribute("condition", fusion.condition);
+        os.attribute("saved_bytes", fusion.savedBytes);
+      });
+    });
     json.attributeObject("fused", [&] {
       for (auto &[name, count] : entry.fused)
         json.attribute(name, count);

@@ -48,11 +48,19 @@ struct ExplainedGather {
   int64_t keptBytes, sourceBytes;
 };
 
+/// Ops that one kernel does.
+struct ExplainedFusion {
+  Operation *op, *into;  // the second names the kernel
+  std::string condition; // empty: always
+  int64_t savedBytes;    // that are neither written nor read
+};
+
 struct ExplainedEntry {
   func::FuncOp pattern;
   std::vector<ExplainedKernel> kernels;
   std::vector<ExplainedChoice> choices;
   std::vector<ExplainedGather> gathers;
+  std::vector<ExplainedFusion> fusions;
   std::vector<std::pair<std::string, int64_t>> fused; // ops that became part of others
   std::vector<std::string> refusals;                  // of a launcher at these sizes
   int64_t argumentBytes = 0, resultBytes = 0, workspaceBytes = 0;

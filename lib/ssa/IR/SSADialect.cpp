@@ -59,5 +59,11 @@ LogicalResult SSADialect::verifyOperationAttribute(Operation *op, NamedAttribute
     if (!isa<FusedSelectAttr>(attribute.getValue()))
       return op->emitOpError("expected '") << name << "' to be a '#ssa.fused_select', but got " << attribute.getValue();
   }
+  if (name == FusedAttendAttr::attrName()) {
+    if (!isa<MergeOp, MixOp>(op))
+      return op->emitOpError("cannot have '") << name << "': it belongs to 'ssa.merge' or 'ssa.mix'";
+    if (!isa<FusedAttendAttr>(attribute.getValue()))
+      return op->emitOpError("expected '") << name << "' to be a '#ssa.fused_attend', but got " << attribute.getValue();
+  }
   return success();
 }

@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "ssa/IR/AttendJoin.h"
 #include "ssa/IR/Geometry.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
@@ -112,6 +113,8 @@ LogicalResult ScheduleAttr::verifyFor(SparseAttendOp op, TargetAttr target, func
   if (getPair() && (!op.valuesAreKeys() || op.isGathered() || getDim(op) % pieceOfPair != 0 || getValueDim(op) % 128 != 0))
     return refuse("'pair' needs values that are the first columns of keys that are not gathered, and head dims that are multiples of 64, of values of 128, but they are " +
                   Twine(getDim(op)) + " and " + Twine(getValueDim(op)));
+  if (getPair() && AttendJoin::of(op))
+    return refuse("'pair' is not for attention whose kernel writes the '" + Twine(AttendJoin::of(op)->op->getName().getStringRef()) + "' that it is part of; leave 'pair' out");
   if (getValueParts(op) > 1 && getOrder() == LoopOrder::key_outer)
     return refuse(order + " with 'instruction = tcgen05' needs values of up to 256 columns, but they have " + Twine(getValueDim(op)));
   if (int64_t columns = getTensorColumns(op), most = 512; columns > most)
@@ -239,6 +242,12 @@ static int64_t getSharedBytesOfPair(ScheduleAttr schedule, SparseAttendOp op) {
   return rows * 2 * dim + steps + rows * 2 * keys + lists + others + barriers;
 }
 
+/// How many parts the kernel joins of what it may be part of.
+static int64_t getJoinedParts(SparseAttendOp op) {
+  std::optional<AttendJoin> join = AttendJoin::of(op);
+  return join ? join->getParts().size() / 2 : 1;
+}
+
 int64_t ScheduleAttr::getSharedBytes(SparseAttendOp op) const {
   if (getPair())
     return getSharedBytesOfPair(*this, op);
@@ -252,10 +261,10 @@ int64_t ScheduleAttr::getSharedBytes(SparseAttendOp op) const {
     exchanged = 2 * (rows * (4 + (keepsWeightsInKeys(op) ? 0 : padded(keys))) + 16);
   // Who takes part: of a block of keys, or of every key.
   int64_t members = getMemberWords(op) ? 4 * getMemberWords(op) * (getStretches(op) > 0 ? getStretches(op) : keys) : 0;
-  if (usesTensorMemory()) { // two rows of factors are handed to those that finish outputs
+  if (usesTensorMemory()) { // rows of factors are handed to those that finish outputs
     constexpr int64_t items = 2; // whose steps and factors are handed over at a time
     barriers = 16 * (2 * getStages() + slots + getScoreSlots(op) + getWeightSlots() + 1 + 2 * items);
-    exchanged = items * 4 * (rows + 2);
+    exchanged = items * 4 * (rows * getJoinedParts(op) + 2);
   }
   // Which rows a tile has where keys come first, and a little more.
   int64_t gathered = getOrder() == LoopOrder::key_outer ? slots * 4 * (rows + 8) : 0;

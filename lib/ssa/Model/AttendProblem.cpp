@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ssa/Model/Attend.h"
+#include "ssa/IR/AttendJoin.h"
 #include <cmath>
 #include <numeric>
 
@@ -31,6 +32,9 @@ AttendProblem::AttendProblem(SparseAttendOp op, AssumedSizes &sizes) : op(op), r
     agreement = getUsualAgreement(op);
   if (auto said = op->getAttrOfType<FloatAttr>("ssa.agreement"))
     agreement = said.getValueAsDouble();
+  if (std::optional<AttendJoin> join = AttendJoin::of(op))
+    for (Value part : join->getParts())
+      joinedBytes += part == op.getOutput() || part == op.getLse() ? 0 : sizes.getBytes(part);
   cells = op.getKey().getType().getDimSize(1);
   hasLists = !op.getSelections().empty();
   if (!hasLists)

@@ -44,6 +44,8 @@ constexpr double rowShare = 0.88, farRowShare = 0.79, nearBytes = 40e6;
 /// Uniting lists: bytes that are read and written for each number, and what a number takes for each step of the sort, whose number grows with the
 /// square of the logarithm.
 constexpr double unionBytes = 64, unionSeconds = 0.35e-12;
+/// The share of the memory's rate at which rows of other parts are read where a kernel stores its own: the next step waits for them.
+constexpr double joinedShare = 0.5;
 
 /// A kernel in numbers: items, steps of each, and what a step does.
 struct Loop {
@@ -164,7 +166,7 @@ static UnitTimes getUnits(const AttendProblem &p, const Loop &loop, double matri
   units.special = steps * loop.exponentials / (ChipRates::exponentialsPerCycle * cycles);
   units.shared = steps * loop.shared / (ChipRates::sharedBytesPerCycle * cycles);
   units.l2 = steps * loop.loaded / rates.l2;
-  units.memory = (getMemoryBytes(p) + loop.written) / rates.memory;
+  units.memory = (getMemoryBytes(p) + loop.written + p.joinedBytes) / rates.memory;
   return units;
 }
 
@@ -216,6 +218,8 @@ Prediction ssa::predictAttend(const AttendProblem &p, ScheduleAttr s, TargetAttr
                                      : loop.steps * getStepSeconds(loop, s, s.getGroups(op), ofStep, rates, numSMs) + loop.itemSeconds;
   double rounds = std::max(loop.items / (numSMs * loop.blocksPerSM), loop.items > 0 ? 1.0 : 0.0);
   double chain = rounds * item;
+  if (!s.usesTensorMemory()) // there others store
+    chain += p.joinedBytes / (joinedShare * rates.memory);
   result.seconds = std::max(chain, result.units.longest()) + launchSeconds;
   constexpr double mostly = 0.7;
   result.binds = result.units.longest() > mostly * result.seconds ? result.units.binding() : StringRef("latency");

@@ -22,8 +22,8 @@ void ssa::buildSSAOptimizePipeline(OpPassManager &pm) {
 void ssa::buildSSADecisionsPipeline(OpPassManager &pm, const SSASelectSchedulePassOptions &schedules) {
   pm.addPass(createInlinerPass());
   buildSSAOptimizePipeline(pm);
+  pm.addPass(createSSAJoinSelectionsPass()); // what it merges may be fused
   pm.addPass(createSSAFusePass());
-  pm.addPass(createSSAJoinSelectionsPass());
   pm.addPass(createSSASortSelectionPass());
   pm.addPass(createSSASelectSchedulePass(schedules));
   pm.addPass(createSSAChunkRowsPass());

@@ -372,7 +372,16 @@ LogicalResult StoreRowsOp::verify() {
     return emitOpError() << "expected a width of 1, 2 or 8 that divides " << columns << " columns, but got " << width;
   if (RankedTensorType tile = getTile().getType(); getShare() && (!isRowwise(tile) || columns != tile.getDimSize(1)))
     return emitOpError() << "expected with 'share' all columns of a rowwise tile, but got " << columns << " of " << tile;
-  return verifyBody(*this, placeTypes(*this));
+  if (getShare() && !getSources().empty())
+    return emitOpError("expected no 'share' where rows are added");
+  int64_t sourceWidth = getSourceWidth();
+  if (!llvm::is_contained({1, 2, 4, 8}, sourceWidth))
+    return emitOpError() << "expected a 'source_width' of 1, 2, 4 or 8, but got " << sourceWidth;
+  if (width == 1 && !getSources().empty())
+    return emitOpError("expected a width of 2 or 8 where rows are added, but got 1");
+  SmallVector<Type> yielded = placeTypes(*this);
+  yielded.append(getSources().size(), IndexType::get(getContext()));
+  return verifyBody(*this, yielded);
 }
 LogicalResult StoreEntriesOp::verify() { return verifyBody(*this, placeTypes(*this)); }
 LogicalResult FillOp::verify() { return verifyBody(*this, getArray().getType().getElementType()); }

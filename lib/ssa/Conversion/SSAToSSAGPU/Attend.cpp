@@ -22,7 +22,11 @@ namespace {
 
 class AttendConversion {
 public:
-  AttendConversion(HostFunction &host, SparseAttendOp op) : host(host), op(op) {}
+  /// `join` is what the kernel makes the rows of, or null.
+  AttendConversion(HostFunction &host, SparseAttendOp op, const AttendJoin *join) : host(host), op(op), joinOp(join ? join->op : nullptr) {
+    if (join)
+      joined.emplace(host, *join);
+  }
   LogicalResult run();
 
 private:
@@ -39,6 +43,8 @@ private:
 
   HostFunction &host;
   SparseAttendOp op;
+  Operation *joinOp;
+  std::optional<JoinArguments> joined;
   AttendPlan plan;
   Value output, lse;
   SmallVector<Value> captured, lists;
@@ -225,7 +231,8 @@ SmallVector<Value> AttendConversion::createMaps() {
 LogicalResult AttendConversion::run() {
   if (failed(checkSupported()) || failed(readSchedule()))
     return failure();
-  FailureOr<Value> allocated[] = {host.allocateResult(op, 0), host.allocateResult(op, 1)};
+  Operation *makesOutput = joinOp ? joinOp : op, *makesLse = isa_and_nonnull<MergeOp>(joinOp) ? joinOp : op;
+  FailureOr<Value> allocated[] = {host.allocateResult(op, 0, makesOutput->getResult(0)), host.allocateResult(op, 1, makesLse->getResult(1))};
   FailureOr<SmallVector<Value>> values = getScoreCaptures(host, op.getScore());
   if (failed(allocated[0]) || failed(allocated[1]) || failed(values))
     return failure();
@@ -233,6 +240,10 @@ LogicalResult AttendConversion::run() {
   lse = *allocated[1];
   captured = *values;
   requireAttendSizes(host, op);
+  if (joined)
+    joined->requireSizes(host, output);
+  if (joined && plan.split == 1 && !plan.isKeyOuter) // else those who join partial outputs do it
+    plan.join = &*joined;
   if (plan.memberWords > 0)
     lists = uniteLists(host, op, *plan.selection, plan.memberWords);
   else if (plan.isKeyOuter)
@@ -259,7 +270,7 @@ LogicalResult AttendConversion::run() {
 LogicalResult AttendConversion::attend(ArrayRef<Value> maps) {
   Emitter e(host.builder, op.getLoc());
   if (plan.isKeyOuter)
-    return keyOuter->build(output, lse, [&](const PartialOutputs &partials, ValueRange transposed, Value items) {
+    return keyOuter->build(output, lse, joined ? &*joined : nullptr, [&](const PartialOutputs &partials, ValueRange transposed, Value items) {
       return buildKernel(partials.outputs, partials.lses, transposed, maps, items);
     });
   Value q = host.getBuffer(op.getQuery()), numLists = e.ceilDiv(e.dim(q, 2), e.index(plan.queryBlock));
@@ -273,7 +284,7 @@ LogicalResult AttendConversion::attend(ArrayRef<Value> maps) {
     Value row = k.add(k.mul(at.b, k.dim(k.getArgument(outputArg), 1)), at.h);
     row = k.add(k.mul(row, k.dim(k.getArgument(outputArg), 2)), at.m);
     return {k.mul(row, k.index(plan.split)), k.index(1)};
-  });
+  }, joined ? &*joined : nullptr, joined ? joined->get() : ArrayRef<Value>());
   return success();
 }
 
@@ -288,7 +299,8 @@ LogicalResult AttendConversion::buildKernel(Value output, Value lse, ValueRange 
   Emitter e(host.builder, op.getLoc());
   Value key = host.getBuffer(op.getKey()), numTokens = e.dim(op.getTokens() ? host.getBuffer(op.getTokens()) : key, 2);
   SmallVector<Value> arguments = {host.getBuffer(op.getQuery()), key, host.getBuffer(op.getValue()), output, lse, numTokens};
-  for (ValueRange more : {lists, maps, ValueRange(captured)})
+  unsigned firstJoined = arguments.size() + lists.size() + maps.size();
+  for (ValueRange more : {lists, maps, plan.join ? ValueRange(plan.join->get()) : ValueRange(), ValueRange(captured)})
     llvm::append_range(arguments, more);
   KernelBuilder k(host.builder, op, "ssa_sparse_attend", plan.threads, arguments);
   LogicalResult result = AttendKernel(k, op, plan).build(items);
@@ -296,11 +308,16 @@ LogicalResult AttendConversion::buildKernel(Value output, Value lse, ValueRange 
     k.setReadOnly(rows, plan.width * op.getQuery().getType().getElementTypeBitWidth() / 8);
   k.setWriteOnly(AttendKernel::outputArg, plan.storeWidth() * cast<MemRefType>(output.getType()).getElementTypeBitWidth() / 8);
   k.setWriteOnly(AttendKernel::lseArg, 4);
+  for (unsigned i = 0; plan.join && i < plan.join->getNumParts(); ++i)
+    if (!plan.join->isOwn(i)) {
+      unsigned number = firstJoined + plan.join->getOutput(i);
+      k.setReadOnly(number, plan.join->getWidth() * cast<MemRefType>(arguments[number].getType()).getElementTypeBitWidth() / 8);
+    }
   k.finish();
   return result;
 }
 
-LogicalResult ssa::convertSparseAttend(HostFunction &host, SparseAttendOp op) {
+LogicalResult ssa::convertSparseAttend(HostFunction &host, SparseAttendOp op, const AttendJoin *join) {
   if (op.getSelections().size() > 1)
     return op.emitOpError("has a kernel for one selection; run 'ssa-join-selections'");
   for (Value s : op.getSelections()) {
@@ -310,5 +327,5 @@ LogicalResult ssa::convertSparseAttend(HostFunction &host, SparseAttendOp op) {
       return op.emitOpError() << "has a kernel for lists that serve fewer than 2^31 rows, but 'query_block' is " << queryBlock << ", for up to "
                               << heads << " heads; of one list for all queries make dimension 2 static, 1";
   }
-  return takesTensorCores(op) ? AttendConversion(host, op).run() : convertAttendRows(host, op);
+  return takesTensorCores(op) ? AttendConversion(host, op, join).run() : convertAttendRows(host, op);
 }

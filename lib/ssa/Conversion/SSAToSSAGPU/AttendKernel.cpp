@@ -86,6 +86,8 @@ void AttendKernel::readSizes() {
     if (!plan.valuesAreKeys)
       values.map = k.getArgument(next++);
   }
+  for (size_t i = 0, count = plan.join ? plan.join->get().size() : 0; i < count; ++i)
+    joinedBuffers.push_back(k.getArgument(next++));
   for (unsigned end = k.getNumArguments(); next < end; ++next)
     captured.push_back(k.getArgument(next));
 }
@@ -466,6 +468,66 @@ void AttendKernel::store(const Item &item, ScoreTiles &scores, State state) {
   storePart(item, scores, state, 0);
 }
 
+AttendKernel::Joined AttendKernel::join(const Item &item, Value &lse, Value firstColumn) {
+  Joined joined;
+  if (!plan.join)
+    return joined;
+  Type f32 = k.builder.getF32Type();
+  SmallVector<Value> weights, others;
+  for (unsigned i = 0; i < plan.join->getNumParts(); ++i) {
+    if (plan.join->hasOwnWeight(i)) {
+      weights.push_back(lse);
+      continue;
+    }
+    Value entries = joinedBuffers[plan.join->getWeight(i)];
+    weights.push_back(t.mapRows(f32, [&](Value row) {
+      Row r = getRow(item, row); // of rows that are not there, what the first has
+      auto orFirst = [&](Value index) { return k.select(r.exists, index, k.index(0)); };
+      return k.load(entries, {orFirst(item.batch), orFirst(k.toIndex(r.head)), orFirst(r.m)});
+    }));
+  }
+  Value sinks;
+  if (std::optional<unsigned> number = plan.join->getSinks())
+    sinks = t.mapRows(f32, [&](Value row) { return k.load(joinedBuffers[*number], k.toIndex(getRow(item, row).head)); });
+  JoinFactors factors = getJoinFactors(k, plan.join->getOp(), weights, sinks);
+  for (auto [i, factor] : llvm::enumerate(factors.parts))
+    plan.join->isOwn(i) ? void(joined.factor = factor) : others.push_back(factor);
+  if (plan.join->isMerge())
+    lse = factors.lse;
+  joined.others = getOthers(item, others, firstColumn);
+  return joined;
+}
+
+/// The rows of the other parts from a column on.
+AddedRows AttendKernel::getOthers(const Item &item, ArrayRef<Value> factors, Value firstColumn) {
+  AddedRows others;
+  if (!plan.join)
+    return others;
+  SmallVector<BufferView> views;
+  for (unsigned i = 0; i < plan.join->getNumParts(); ++i)
+    if (!plan.join->isOwn(i)) {
+      others.sources.push_back(joinedBuffers[plan.join->getOutput(i)]);
+      views.emplace_back(k, others.sources.back());
+    }
+  others.factors.assign(factors.begin(), factors.end());
+  others.begin = [this, item, views, firstColumn](unsigned source, Value row) { return k.add(placeOf(item, views[source], row).begin, firstColumn); };
+  others.width = plan.join->getWidth();
+  others.skipZeros = plan.join->isMerge();
+  return others;
+}
+
+/// Rows times their factors; in a merge a row of factor 0 is 0, whatever it holds.
+Value AttendKernel::scaleRows(Value tile, Value factors) {
+  int64_t columns = cast<RankedTensorType>(tile.getType()).getDimSize(1);
+  Value scaled = k.fmul(tile, t.broadcast(factors, columns));
+  if (!plan.join || !plan.join->isMerge())
+    return scaled;
+  Value zero = t.constant(cast<RankedTensorType>(factors.getType()), k.builder.getF32FloatAttr(0));
+  Value isZero = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, factors, zero);
+  Value zeros = t.constant(cast<RankedTensorType>(tile.getType()), k.builder.getF32FloatAttr(0));
+  return k.select(t.broadcast(isZero, columns), zeros, scaled);
+}
+
 void AttendKernel::storePart(const Item &item, ScoreTiles &scores, State state, unsigned group) {
   Type f32 = k.builder.getF32Type();
   State initial = getInitialState();
@@ -473,15 +535,17 @@ void AttendKernel::storePart(const Item &item, ScoreTiles &scores, State state, 
   Value one = t.constant(t.rowsType(f32), k.builder.getF32FloatAttr(1));
   Value isEmpty = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, state.sum, initial.sum);
   Value factor = k.fdiv(one, k.select(isEmpty, one, state.sum));
-  int64_t columns = plan.takesTurns ? getColumnsOfGroup() : plan.valueDim;
-  t.storeRows(k.fmul(state.output, t.broadcast(factor, getColumnsOfGroup())), outputView.buffer, columns, plan.storeWidth(), [&](Value row) {
-    RowPlace place = resultPlaceOf(item, outputView, row);
-    return RowPlace{k.add(place.begin, k.index(group * columns)), place.exists};
-  });
-  if (group > 0)
-    return;
   Value log = math::LogOp::create(k.builder, k.loc, state.sum);
   Value lse = k.select(isEmpty, initial.max, k.fadd(scores.getNaturalReference(state.max), log));
+  int64_t columns = plan.takesTurns ? getColumnsOfGroup() : plan.valueDim;
+  Joined joined = join(item, lse, k.index(group * columns));
+  factor = joined.factor ? k.fmul(factor, joined.factor) : factor;
+  t.storeRows(scaleRows(state.output, factor), outputView.buffer, columns, plan.storeWidth(), [&](Value row) {
+    RowPlace place = resultPlaceOf(item, outputView, row);
+    return RowPlace{k.add(place.begin, k.index(group * columns)), place.exists};
+  }, joined.others);
+  if (group > 0)
+    return;
   t.storeEntries(lse, lseView.buffer, [&](Value row) { return resultPlaceOf(item, lseView, row); });
 }
 

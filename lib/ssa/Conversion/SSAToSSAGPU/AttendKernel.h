@@ -19,6 +19,7 @@
 #define SSA_LIB_CONVERSION_SSATOSSAGPU_ATTENDKERNEL_H
 
 #include "KeySlots.h"
+#include "Merge.h"
 #include "ScoreTiles.h"
 #include "TileEmitter.h"
 
@@ -45,6 +46,7 @@ struct AttendPlan {
   bool hasQueryBoxes;        // so are tiles of queries
   int64_t threads, blocksPerSM;
   int64_t maxBlocks;         // of the grid
+  const JoinArguments *join = nullptr; // what rows are part of, where the kernel makes the whole
 
   /// Numbers that say who takes part in a step.
   int64_t membersOfStep() const { return KeySlots::getMembersOfStep(memberWords, stretches, tileKeys); }
@@ -73,7 +75,7 @@ struct AttendPlan {
 class AttendKernel {
 public:
   /// What a kernel sees: the order of its arguments; behind them, the list if there is one and, of a union, its members, tensor maps of queries,
-  /// keys and values, captured values. In the order `key_outer` there are transposed lists instead, and which lists these are.
+  /// keys and values, what the rows of other parts are, captured values. In the order `key_outer` there are transposed lists instead, and which lists these are.
   enum Argument { queryArg, keyArg, valueArg, outputArg, lseArg, tokensArg, firstFreeArg };
   enum KeyOuterArgument { itemsArg = firstFreeArg, entriesArg, numItemsArg, batchArg, firstCellArg, firstListArg, numListsArg, firstFreeKeyOuterArg };
 
@@ -172,7 +174,7 @@ private:
   void handOver(const Item &item, ScoreTiles &scores, Value ticket, Value steps, Value held, Value sum);
   void storeWeights(Value weights, Value ticket);
   void finish(Value total);
-  void storePiece(const Item &item, Value tile, int64_t column, int64_t columns);
+  void storePiece(const Item &item, Value tile, int64_t column, int64_t columns, ArrayRef<Value> otherFactors);
 
   void allocatePair();
   Value produceStepsInPair(const Item &item, const KeySlots &slots, Value steps, Value first);
@@ -216,6 +218,14 @@ private:
   State attend(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value stage, State state);
   Value getLogits(const KeySlots &slots, ScoreTiles &scores, Value products, Value stage);
   void store(const Item &item, ScoreTiles &scores, State state);
+  /// What rows are to be multiplied by, if they are part of a `merge` or `mix` that the kernel makes, and the rows of the others; `lse` becomes that of all.
+  struct Joined {
+    Value factor; // null if there are no others
+    AddedRows others;
+  };
+  Joined join(const Item &item, Value &lse, Value firstColumn);
+  AddedRows getOthers(const Item &item, ArrayRef<Value> factors, Value firstColumn);
+  Value scaleRows(Value tile, Value factors);
   /// The part of `group` where groups have columns each; `state.sum` is that of all.
   void storePart(const Item &item, ScoreTiles &scores, State state, unsigned group);
 
@@ -233,7 +243,7 @@ private:
   Type elementType;
   LogicalResult result = success();
 
-  SmallVector<Value> captured;
+  SmallVector<Value> captured, joinedBuffers; // what `plan.join` passes
   Value queries, tokens, keyRows; // i32
   BufferView queryView, outputView, lseView;
   Rows keys, values; // one pipe and ring for both if values are keys
@@ -246,6 +256,7 @@ private:
   // With tensor memory: scores, weights and outputs, pipes between those that make them; what outputs are multiplied by, and how many steps they have.
   SmallVector<Value> tensors;
   Value outputTensor, numberPipe, rowRing, rowSteps[3], stepsPipe, scorePipe, weightPipe, outputPipe, factorPipe, factorRing, countRing;
+  SmallVector<Value> otherFactorRings; // of the other parts of `plan.join`
 };
 
 } // namespace mlir::ssa

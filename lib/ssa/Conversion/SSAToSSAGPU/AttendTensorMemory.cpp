@@ -30,6 +30,8 @@ void AttendKernel::allocateHandOver() {
   stepsRing = t.alloc({plan.itemSlots, 1}, k.builder.getI32Type());
   factorRing = t.alloc({plan.itemSlots, plan.rowsOfBlock()}, k.builder.getF32Type());
   countRing = t.alloc({plan.itemSlots, 1}, k.builder.getI32Type());
+  for (unsigned i = 1; plan.join && i < plan.join->getNumParts(); ++i)
+    otherFactorRings.push_back(t.alloc({plan.itemSlots, plan.rowsOfBlock()}, k.builder.getF32Type()));
   stepsPipe = t.allocPipe(plan.itemSlots, producers, issuer + warps);
   factorPipe = t.allocPipe(plan.itemSlots, warps, warps);
 }
@@ -52,7 +54,8 @@ void AttendKernel::allocateTensors() {
 }
 
 void AttendKernel::buildTensorRoles(Value total) {
-  constexpr int64_t finishRegisters = 48, loadRegisters = 56, multiplyRegisters = 40, most = 240;
+  int64_t finishRegisters = plan.join ? 72 : 48; // rows of other parts are on their way while pieces of its own are there
+  constexpr int64_t loadRegisters = 56, multiplyRegisters = 40, most = 240;
   int64_t warpgroups = plan.tileRows / 128, share = 65536 / plan.threads / plan.blocksPerSM / 8 * 8;
   int64_t others = warpgroups * finishRegisters + loadRegisters + multiplyRegisters;
   int64_t registers = (share * plan.threads / 128 - others) / warpgroups / 8 * 8;
@@ -228,12 +231,16 @@ void AttendKernel::softmax(Value total) {
 void AttendKernel::handOver(const Item &item, ScoreTiles &scores, Value ticket, Value steps, Value held, Value sum) {
   auto ofRows = [&](double value) { return t.constant(t.rowsType(k.builder.getF32Type()), k.builder.getF32FloatAttr(float(value))); };
   Value isEmpty = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, sum, ofRows(0)), slot = slotOf(ticket, plan.itemSlots);
-  t.acquire(factorPipe, ticket);
-  t.saveRows(k.fdiv(ofRows(1), k.select(isEmpty, ofRows(1), sum)), t.slot(factorRing, slot)); // an empty row is 0 / 1
-  t.fill(t.slot(countRing, slot), [&](Value) { return steps; });
-  t.publish(factorPipe, ticket);
   Value log = math::LogOp::create(k.builder, k.loc, sum);
   Value lse = k.select(isEmpty, ofRows(-std::numeric_limits<double>::infinity()), k.fadd(scores.getHeldReference(held), log));
+  Value factor = k.fdiv(ofRows(1), k.select(isEmpty, ofRows(1), sum)); // an empty row is 0 / 1
+  Joined joined = join(item, lse, k.index(0));
+  t.acquire(factorPipe, ticket);
+  t.saveRows(joined.factor ? k.fmul(factor, joined.factor) : factor, t.slot(factorRing, slot));
+  for (auto [ring, factors] : llvm::zip_equal(otherFactorRings, joined.others.factors))
+    t.saveRows(factors, t.slot(ring, slot));
+  t.fill(t.slot(countRing, slot), [&](Value) { return steps; });
+  t.publish(factorPipe, ticket);
   t.storeEntries(lse, lseView.buffer, [&](Value row) {
     RowPlace place = resultPlaceOf(item, lseView, row);
     return item.valuePart ? RowPlace{place.begin, k.both(place.exists, k.eq(item.valuePart, k.index(0)))} : place;
@@ -244,16 +251,16 @@ void AttendKernel::handOver(const Item &item, ScoreTiles &scores, Value ticket, 
 // Outputs
 //===----------------------------------------------------------------------===//
 
-void AttendKernel::storePiece(const Item &item, Value tile, int64_t column, int64_t columns) {
+void AttendKernel::storePiece(const Item &item, Value tile, int64_t column, int64_t columns, ArrayRef<Value> otherFactors) {
   // In a pair a piece is so many columns of each half.
   int64_t valid = plan.pair ? plan.groups * columns : std::min(columns, plan.valueDim / plan.valueParts - column);
+  Value first = k.index(column);
+  if (item.valuePart)
+    first = k.add(first, k.mul(item.valuePart, k.index(plan.paddedValueDim())));
   t.storeRows(tile, outputView.buffer, valid, plan.storeWidth(), [&](Value row) -> RowPlace {
     RowPlace place = resultPlaceOf(item, outputView, row);
-    Value first = k.index(column);
-    if (item.valuePart)
-      first = k.add(first, k.mul(item.valuePart, k.index(plan.paddedValueDim())));
     return {k.add(place.begin, first), place.exists};
-  }, plan.pair ? plan.columnsOfThread() : 0);
+  }, getOthers(item, otherFactors, first), plan.pair ? plan.columnsOfThread() : 0);
 }
 
 void AttendKernel::finish(Value total) {
@@ -269,19 +276,21 @@ void AttendKernel::finish(Value total) {
     Value slot = slotOf(tickets[0], plan.itemSlots);
     t.await(factorPipe, tickets[0]);
     Value steps = t.loadEntry(t.slot(countRing, slot), k.i32(0));
-    Value factors = t.mapRows(f32, [&](Value row) { return t.loadEntry(t.slot(factorRing, slot), row); });
+    auto loadFactors = [&](Value ring) { return t.mapRows(f32, [&](Value row) { return t.loadEntry(t.slot(ring, slot), row); }); };
+    Value factors = loadFactors(factorRing);
+    SmallVector<Value> otherFactors = llvm::map_to_vector(otherFactorRings, loadFactors);
     t.release(factorPipe, tickets[0]);
     Value outputTicket = k.ifElse(k.lt(k.i32(0), steps), i32, [&]() -> SmallVector<Value> {
       t.await(outputPipe, tickets[1]);
       forEachPiece([&](int64_t column, int64_t columns) {
         int64_t ofAll = columns * plan.groups;
-        storePiece(item, k.fmul(t.loadTensor(outputTensor, k.i32(column), ofAll), t.broadcast(factors, ofAll)), column, columns);
+        storePiece(item, scaleRows(t.loadTensor(outputTensor, k.i32(column), ofAll), factors), column, columns, otherFactors);
       });
       t.release(outputPipe, tickets[1]);
       return {next(tickets[1], 1)};
     }, [&]() -> SmallVector<Value> { // there were no products
       forEachPiece([&](int64_t column, int64_t columns) {
-        storePiece(item, t.constant(t.accumulatorType(columns * plan.groups, f32), k.builder.getF32FloatAttr(0)), column, columns);
+        storePiece(item, t.constant(t.accumulatorType(columns * plan.groups, f32), k.builder.getF32FloatAttr(0)), column, columns, otherFactors);
       });
       return {tickets[1]};
     }).front();

@@ -6,6 +6,7 @@
 #define SSA_LIB_CONVERSION_SSATOSSAGPU_CONVERSION_H
 
 #include "KernelBuilder.h"
+#include "ssa/IR/AttendJoin.h"
 #include "ssa/IR/SelectChain.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseMap.h"
@@ -35,7 +36,9 @@ public:
   Value castToBuffer(Value buffer);
 
   /// A new buffer for result `number` of `op`, of the size that its operands give; it is set as the result's.
-  FailureOr<Value> allocateResult(Operation *op, unsigned number);
+  FailureOr<Value> allocateResult(Operation *op, unsigned number) { return allocateResult(op, number, op->getResult(number)); }
+  /// The same for `as`, a result of another op, which has the shape of this one.
+  FailureOr<Value> allocateResult(Operation *op, unsigned number, Value as);
 
   /// A buffer that lives during the call. In a loop over chunks it is allocated before the loop; so its sizes must be there.
   Value allocateWorkspace(Location loc, ArrayRef<OpFoldResult> sizes, Type elementType);
@@ -177,7 +180,8 @@ LogicalResult convertProject(HostFunction &host, ProjectOp op);
 LogicalResult convertRebin(HostFunction &host, RebinOp op);
 LogicalResult convertRoute(HostFunction &host, RouteOp op);
 LogicalResult convertSort(HostFunction &host, SortOp op);
-LogicalResult convertSparseAttend(HostFunction &host, SparseAttendOp op);
+/// The kernel may be one that makes the rows of a `merge` or `mix`.
+LogicalResult convertSparseAttend(HostFunction &host, SparseAttendOp op, const AttendJoin *join = nullptr);
 LogicalResult convertToIndices(HostFunction &host, ToIndicesOp op);
 LogicalResult convertTopK(HostFunction &host, TopKOp op);
 LogicalResult convertUnion(HostFunction &host, UnionOp op);

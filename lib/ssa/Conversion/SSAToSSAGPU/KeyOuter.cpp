@@ -51,7 +51,7 @@ KeyOuter::KeyOuter(HostFunction &host, SparseAttendOp op, const AttendPlan &plan
   lses = LaneBuffer(host, op.getLoc(), lanes, rows, {}, e.builder.getF32Type());
 }
 
-LogicalResult KeyOuter::build(Value output, Value lse,
+LogicalResult KeyOuter::build(Value output, Value lse, const JoinArguments *further,
                               llvm::function_ref<LogicalResult(const PartialOutputs &partials, ValueRange transposed, Value items)> attend) {
   Emitter e(host.builder, op.getLoc());
   auto loop = scf::ForOp::create(host.builder, op.getLoc(), e.index(0), count, e.index(1));
@@ -71,12 +71,12 @@ LogicalResult KeyOuter::build(Value output, Value lse,
   Value firstCell = e.mul(range.firstHead, e.index(plan.cells / type.getHeads()));
   LogicalResult result = attend(partials, {transposed->items.here, transposed->entries.here, transposed->numItems.here, range.batch, firstCell, range.first, range.count},
                                 e.mul(transposed->mostItems, e.index(plan.cells / type.getHeads())));
-  join(range, partials, output, lse);
+  join(range, partials, output, lse, further);
   host.loop = nullptr;
   return result;
 }
 
-void KeyOuter::join(const ListRange &range, const PartialOutputs &partials, Value output, Value lse) {
+void KeyOuter::join(const ListRange &range, const PartialOutputs &partials, Value output, Value lse, const JoinArguments *further) {
   Emitter e(host.builder, op.getLoc());
   RowPart part(range.batch, e.index(1), e.mul(range.first, e.index(plan.queryBlock)), e.mul(range.count, e.index(plan.queryBlock)));
   constexpr unsigned countArg = 4;
@@ -89,5 +89,5 @@ void KeyOuter::join(const ListRange &range, const PartialOutputs &partials, Valu
     Value inList = k.add(k.mul(k.rem(at.m, queryBlock), group), k.rem(at.h, group));
     Value list = k.add(k.mul(k.div(at.h, group), k.getArgument(countArg)), k.div(at.m, queryBlock));
     return {k.add(k.mul(k.mul(list, k.index(type.getWidth())), rows), inList), rows};
-  });
+  }, further, further ? further->getParts(rows, [&](Value sinks) { return host.getPart(sinks, 0, first, count); }) : SmallVector<Value>());
 }

@@ -18,12 +18,12 @@ public:
   KeyOuter(HostFunction &host, SparseAttendOp op, const AttendPlan &plan);
 
   /// Calls `attend` once, in the loop: it makes the kernel that writes partial outputs, whose arguments after the usual ones are `transposed`;
-  /// there are at most `items` items.
-  LogicalResult build(Value output, Value lse,
+  /// there are at most `items` items. `further` says with what rows are joined behind; it may be null.
+  LogicalResult build(Value output, Value lse, const JoinArguments *further,
                       llvm::function_ref<LogicalResult(const PartialOutputs &partials, ValueRange transposed, Value items)> attend);
 
 private:
-  void join(const ListRange &range, const PartialOutputs &partials, Value output, Value lse);
+  void join(const ListRange &range, const PartialOutputs &partials, Value output, Value lse, const JoinArguments *further);
 
   HostFunction &host;
   SparseAttendOp op;

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Both read each part once and write the result once. Every thread computes the weights of its row for itself: that costs
-// less than sharing them.
+// Both read each part once and write the result once. Every thread computes the factors of its row for itself: that costs
+// less than sharing them. A kernel that makes one of the parts may do so where it stores its rows (`ssa.fused_attend`).
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowKernel.h"
+#include "Merge.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -16,95 +16,149 @@
 using namespace mlir;
 using namespace mlir::ssa;
 
-/// The pairs of rows and entries of an op, as arguments 0, 1, .. of its kernel; all have the size of the first.
-static SmallVector<Value> getParts(HostFunction &host, Operation *op, OperandRange parts, StringRef second) {
-  SmallVector<Value> arguments;
-  for (Value part : parts)
-    arguments.push_back(host.getBuffer(part));
-  for (auto [i, argument] : llvm::enumerate(arguments)) {
-    std::string name = "part " + std::to_string(i / 2);
-    NamedBuffer named{i % 2 ? (second + " of " + name).str() : name, argument};
-    for (unsigned dim : {0, 2})
-      if (i > 0)
-        host.requireSameDim(op, named, {"part 0", arguments.front()}, dim);
+//===----------------------------------------------------------------------===//
+// What the ops take
+//===----------------------------------------------------------------------===//
+
+JoinArguments::JoinArguments(HostFunction &host, Operation *op) : JoinArguments(host, op, std::nullopt) {}
+JoinArguments::JoinArguments(HostFunction &host, const AttendJoin &join) : JoinArguments(host, join.op, join.part) {}
+
+JoinArguments::JoinArguments(HostFunction &host, Operation *op, std::optional<unsigned> own) : op(op), own(own) {
+  auto add = [&](Value v) {
+    arguments.push_back(host.getBuffer(v));
+    return unsigned(arguments.size() - 1);
+  };
+  OperandRange parts = AttendJoin::getParts(op);
+  for (unsigned i = 0; i < getNumParts(); ++i) {
+    outputs.push_back(isOwn(i) ? 0 : add(parts[2 * i]));
+    weights.push_back(hasOwnWeight(i) ? 0 : add(parts[2 * i + 1]));
   }
-  return arguments;
+  if (auto merge = dyn_cast<MergeOp>(op); merge && merge.getSinkLogits())
+    sinks = add(merge.getSinkLogits());
 }
 
-/// The rows among `parts`, and `output`.
-static SmallVector<NamedBuffer> getRows(ArrayRef<Value> parts, Value output) {
+SmallVector<Value> JoinArguments::getParts(llvm::function_ref<Value(Value)> ofRows, llvm::function_ref<Value(Value)> ofSinks) const {
+  SmallVector<Value> parts;
+  for (auto [i, argument] : llvm::enumerate(arguments))
+    parts.push_back(i == sinks ? ofSinks(argument) : ofRows(argument));
+  return parts;
+}
+
+void JoinArguments::requireSizes(HostFunction &host, Value output) {
   SmallVector<NamedBuffer> rows = {{"output", output}};
-  for (size_t i = 0; i < parts.size(); i += 2)
-    rows.push_back({"part " + std::to_string(i / 2), parts[i]});
-  return rows;
+  for (unsigned i = 0; i < getNumParts(); ++i) {
+    std::string name = "part " + std::to_string(i), weight = (isMerge() ? "lse of " : "gate of ") + name;
+    SmallVector<NamedBuffer> read;
+    if (!isOwn(i))
+      read.push_back(rows.emplace_back(NamedBuffer{name, arguments[outputs[i]]}));
+    if (!hasOwnWeight(i))
+      read.push_back({weight, arguments[weights[i]]});
+    for (const NamedBuffer &buffer : read)
+      for (unsigned dim : {0, 2})
+        host.requireSameDim(op, buffer, {own ? "the attention that joins it" : "part 0", own ? output : arguments.front()}, dim);
+  }
+  width = host.getVectorWidth(op, cast<MemRefType>(output.getType()).getDimSize(3), rows);
 }
 
-namespace {
-/// The weights of a row of `merge`.
-struct MergeWeights {
-  SmallVector<Value> parts; // of each part, not normalized
-  Value total;              // with the sink
-  Value lse;                // without it
-};
-} // namespace
+//===----------------------------------------------------------------------===//
+// Factors
+//===----------------------------------------------------------------------===//
 
 static Value exp(Emitter &e, Value x) { return math::ExpOp::create(e.builder, e.loc, x); }
 
-static MergeWeights getMergeWeights(Emitter &k, ArrayRef<Value> lses, Value sink) {
-  Value none = k.f32(-std::numeric_limits<double>::infinity()), zero = k.f32(0);
-  auto isNone = [&](Value x) -> Value { return arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, x, none); };
-  auto maximum = [&](Value a, Value b) -> Value { return arith::MaximumFOp::create(k.builder, k.loc, a, b); };
+/// `value` as a scalar, or as a tile like `like`.
+static Value constantLike(Emitter &e, Value like, double value) {
+  auto tile = dyn_cast<ShapedType>(like.getType());
+  if (!tile)
+    return e.f32(value);
+  return arith::ConstantOp::create(e.builder, e.loc, DenseElementsAttr::get(tile, e.builder.getF32FloatAttr(float(value))));
+}
+
+static JoinFactors getMergeFactors(Emitter &e, ArrayRef<Value> lses, Value sink) {
+  Value like = lses.front(), none = constantLike(e, like, -std::numeric_limits<double>::infinity()), zero = constantLike(e, like, 0);
+  auto isNone = [&](Value x) -> Value { return arith::CmpFOp::create(e.builder, e.loc, arith::CmpFPredicate::OEQ, x, none); };
+  auto maximum = [&](Value a, Value b) -> Value { return arith::MaximumFOp::create(e.builder, e.loc, a, b); };
   Value max = none;
   for (Value lse : lses)
     max = maximum(max, lse);
   Value reference = sink ? maximum(max, sink) : max;
   // Where nothing is to be weighed, the difference of two infinities would be NaN.
-  auto weigh = [&](Value x) { return k.select(isNone(x), zero, exp(k, k.fsub(x, reference))); };
-  MergeWeights weights;
+  auto weigh = [&](Value x) { return e.select(isNone(x), zero, exp(e, e.fsub(x, reference))); };
+  JoinFactors factors;
   Value sum = zero;
   for (Value lse : lses) {
-    weights.parts.push_back(weigh(lse));
-    sum = k.fadd(sum, weights.parts.back());
+    factors.parts.push_back(weigh(lse));
+    sum = e.fadd(sum, factors.parts.back());
   }
-  weights.total = sink ? k.fadd(sum, weigh(sink)) : sum;
-  Value log = math::LogOp::create(k.builder, k.loc, sum);
-  weights.lse = k.select(isNone(max), none, k.fadd(reference, log));
-  // All empty: nothing is added, and 0 / 1 is written.
-  weights.total = k.select(isNone(max), k.f32(1), weights.total);
-  return weights;
+  // All empty: nothing is added, and 0 is written.
+  Value one = constantLike(e, like, 1), total = sink ? e.fadd(sum, weigh(sink)) : sum;
+  Value share = e.fdiv(one, e.select(isNone(max), one, total));
+  for (Value &part : factors.parts)
+    part = e.fmul(part, share);
+  Value log = math::LogOp::create(e.builder, e.loc, sum);
+  factors.lse = e.select(isNone(max), none, e.fadd(reference, log));
+  return factors;
+}
+
+JoinFactors ssa::getJoinFactors(Emitter &e, Operation *op, ArrayRef<Value> weights, Value sink) {
+  if (isa<MergeOp>(op))
+    return getMergeFactors(e, weights, sink);
+  JoinFactors factors;
+  for (Value gate : weights) {
+    if (cast<MixOp>(op).getGate() == Gate::sigmoid) {
+      Value one = constantLike(e, gate, 1), zero = constantLike(e, gate, 0);
+      gate = e.fdiv(one, e.fadd(one, exp(e, e.fsub(zero, gate))));
+    }
+    factors.parts.push_back(gate);
+  }
+  return factors;
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+std::pair<Value, Value> ssa::joinRow(RowKernel &k, const JoinArguments &join, unsigned first, const Place &at, Value ownOutput, Value ownLse) {
+  SmallVector<Value> weights;
+  for (unsigned i = 0; i < join.getNumParts(); ++i)
+    weights.push_back(join.hasOwnWeight(i) ? ownLse : k.loadEntry(k.getArgument(first + join.getWeight(i)), at));
+  Value sink;
+  if (std::optional<unsigned> sinks = join.getSinks())
+    sink = memref::LoadOp::create(k.builder, k.loc, k.getArgument(first + *sinks), at.h);
+  JoinFactors factors = getJoinFactors(k, join.getOp(), weights, sink);
+  Value sum, zero = k.splat(k.f32(0));
+  for (auto [i, factor] : llvm::enumerate(factors.parts)) {
+    Value output = join.isOwn(i) ? ownOutput : k.load(k.getArgument(first + join.getOutput(i)), at);
+    Value term = k.fmul(k.splat(factor), output);
+    // A part of weight 0 adds nothing to a merge, whatever it holds.
+    if (join.isMerge())
+      term = k.select(arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, factor, k.f32(0)), zero, term);
+    sum = sum ? k.fadd(sum, term) : term;
+  }
+  return {sum, factors.lse};
+}
+
+/// The kernel of an op that no other does.
+static void convertJoin(HostFunction &host, Operation *op, StringRef name, ArrayRef<Value> results) {
+  JoinArguments join(host, op);
+  join.requireSizes(host, results.front());
+  SmallVector<Value> arguments(results);
+  llvm::append_range(arguments, join.get());
+  RowKernel k(host, op, name, arguments, results.front(), join.getWidth());
+  k.forEachPlace([&](const Place &at) {
+    auto [row, lse] = joinRow(k, join, results.size(), at, Value(), Value());
+    k.store(row, k.getArgument(0), at);
+    if (join.isMerge())
+      k.ifThen(k.eq(at.d, k.index(0)), [&, lse = lse] { k.storeEntry(lse, k.getArgument(1), at); });
+  });
+  k.finish();
 }
 
 LogicalResult ssa::convertMerge(HostFunction &host, MergeOp op) {
   FailureOr<Value> output = host.allocateResult(op, 0), lse = host.allocateResult(op, 1);
   if (failed(output) || failed(lse))
     return failure();
-  SmallVector<Value> arguments = getParts(host, op, op.getParts(), "lse");
-  unsigned numParts = arguments.size() / 2;
-  int64_t width = host.getVectorWidth(op, op.getOutput().getType().getDimSize(3), getRows(arguments, *output));
-  arguments.append({*output, *lse});
-  if (op.getSinkLogits())
-    arguments.push_back(host.getBuffer(op.getSinkLogits()));
-
-  RowKernel k(host, op, "ssa_merge", arguments, *output, width);
-  k.forEachPlace([&](const Place &at) {
-    SmallVector<Value> lses;
-    for (unsigned i = 0; i < numParts; ++i)
-      lses.push_back(k.loadEntry(k.getArgument(2 * i + 1), at));
-    Value sink;
-    if (op.getSinkLogits())
-      sink = memref::LoadOp::create(k.builder, k.loc, k.getArgument(2 * numParts + 2), at.h);
-    MergeWeights weights = getMergeWeights(k, lses, sink);
-    Value zero = k.splat(k.f32(0)), sum = zero;
-    for (unsigned i = 0; i < numParts; ++i) {
-      // A part of weight 0 adds nothing, whatever it holds.
-      Value isZero = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, weights.parts[i], k.f32(0));
-      Value term = k.fmul(k.splat(weights.parts[i]), k.load(k.getArgument(2 * i), at));
-      sum = k.fadd(sum, k.select(isZero, zero, term));
-    }
-    k.store(k.fdiv(sum, k.splat(weights.total)), k.getArgument(2 * numParts), at);
-    k.ifThen(k.eq(at.d, k.index(0)), [&] { k.storeEntry(weights.lse, k.getArgument(2 * numParts + 1), at); });
-  });
-  k.finish();
+  convertJoin(host, op, "ssa_merge", {*output, *lse});
   return success();
 }
 
@@ -112,23 +166,6 @@ LogicalResult ssa::convertMix(HostFunction &host, MixOp op) {
   FailureOr<Value> output = host.allocateResult(op, 0);
   if (failed(output))
     return failure();
-  SmallVector<Value> arguments = getParts(host, op, op.getParts(), "gate");
-  unsigned numParts = arguments.size() / 2;
-  int64_t width = host.getVectorWidth(op, op.getType().getDimSize(3), getRows(arguments, *output));
-  arguments.push_back(*output);
-
-  RowKernel k(host, op, "ssa_mix", arguments, *output, width);
-  k.forEachPlace([&](const Place &at) {
-    Value sum;
-    for (unsigned i = 0; i < numParts; ++i) {
-      Value gate = k.loadEntry(k.getArgument(2 * i + 1), at);
-      if (op.getGate() == Gate::sigmoid)
-        gate = k.fdiv(k.f32(1), k.fadd(k.f32(1), exp(k, k.fsub(k.f32(0), gate))));
-      Value term = k.fmul(k.splat(gate), k.load(k.getArgument(2 * i), at));
-      sum = sum ? k.fadd(sum, term) : term;
-    }
-    k.store(sum, k.getArgument(2 * numParts), at);
-  });
-  k.finish();
+  convertJoin(host, op, "ssa_mix", {*output});
   return success();
 }

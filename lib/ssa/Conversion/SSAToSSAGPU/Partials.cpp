@@ -20,13 +20,14 @@ namespace {
 /// Joins the parts of one row; loads of `unroll` parts are under way at a time.
 class PartsJoiner {
 public:
-  PartsJoiner(RowKernel &k, const PartsOfRow &where, int64_t parts, const Place &at, int64_t width)
-      : k(k), where(where), parts(parts), at(at), width(width) {}
+  using Store = llvm::function_ref<void(Value output, Value lse)>;
+  PartsJoiner(RowKernel &k, const PartsOfRow &where, int64_t parts, const Place &at, int64_t width, Store store)
+      : k(k), where(where), parts(parts), at(at), width(width), store(store) {}
 
   void build();
 
 private:
-  enum Argument { outputsArg, lsesArg, outputArg, lseArg };
+  enum Argument { outputsArg, lsesArg };
   static constexpr int64_t unroll = 16;
   static constexpr double log2e = 1.4426950408889634;
 
@@ -42,6 +43,7 @@ private:
   int64_t parts;
   const Place &at;
   int64_t width;
+  Store store;
 };
 
 } // namespace
@@ -83,17 +85,32 @@ void PartsJoiner::build() {
   Value isEmpty = isNone(greatest), max = k.select(isEmpty, k.f32(0), greatest), zero = k.splat(k.f32(0));
   SmallVector<Value> sums = forEachStretch({k.f32(0), zero}, [&](Value begin, int64_t count, ValueRange carried) { return join(begin, count, max, carried); });
   Value log = math::LogOp::create(k.builder, k.loc, sums[0]), factor = k.splat(k.fdiv(k.f32(1), k.select(isEmpty, k.f32(1), sums[0])));
-  k.store(k.fmul(sums[1], factor), k.getArgument(outputArg), at);
-  k.ifThen(k.eq(at.d, k.index(0)), [&] { k.storeEntry(k.select(isEmpty, none(), k.fadd(max, log)), k.getArgument(lseArg), at); });
+  store(k.fmul(sums[1], factor), k.select(isEmpty, none(), k.fadd(max, log)));
 }
 
 void ssa::joinPartials(HostFunction &host, Operation *op, const PartialOutputs &partials, int64_t parts, Value output, Value lse, ValueRange arguments,
-                       llvm::function_ref<PartsOfRow(KernelBuilder &k, const Place &at)> where) {
+                       llvm::function_ref<PartsOfRow(KernelBuilder &k, const Place &at)> where, const JoinArguments *further,
+                       ValueRange furtherArguments) {
+  constexpr unsigned outputArg = 2, lseArg = 3;
   int64_t columns = cast<MemRefType>(output.getType()).getDimSize(3);
   int64_t width = host.getVectorWidth(op, columns, {{"output", output}, {"partial outputs", partials.outputs}});
+  if (further)
+    width = std::min(width, further->getWidth());
   SmallVector<Value> all = {partials.outputs, partials.lses, output, lse};
   llvm::append_range(all, arguments);
+  unsigned furtherArg = all.size();
+  llvm::append_range(all, furtherArguments);
   RowKernel k(host, op, "ssa_join_partials", all, output, width);
-  k.forEachPlace([&](const Place &at) { PartsJoiner(k, where(k, at), parts, at, width).build(); });
+  k.forEachPlace([&](const Place &at) {
+    PartsJoiner(k, where(k, at), parts, at, width, [&](Value row, Value rowLse) {
+      if (further) {
+        auto [joined, joinedLse] = joinRow(k, *further, furtherArg, at, row, rowLse);
+        row = joined;
+        rowLse = further->isMerge() ? joinedLse : rowLse;
+      }
+      k.store(row, k.getArgument(outputArg), at);
+      k.ifThen(k.eq(at.d, k.index(0)), [&] { k.storeEntry(rowLse, k.getArgument(lseArg), at); });
+    }).build();
+  });
   k.finish();
 }

@@ -5,7 +5,7 @@
 #ifndef SSA_LIB_CONVERSION_SSATOSSAGPU_PARTIALS_H
 #define SSA_LIB_CONVERSION_SSATOSSAGPU_PARTIALS_H
 
-#include "RowKernel.h"
+#include "Merge.h"
 
 namespace mlir::ssa {
 
@@ -23,9 +23,10 @@ struct PartsOfRow {
 };
 
 /// Makes a kernel that joins `parts` parts of every row of `output`, in their order. `arguments` are
-/// for `where`, from number 4 on.
+/// for `where`, from number 4 on. `further` says with what a row is joined further, and of what the arguments of that are; it may be null.
 void joinPartials(HostFunction &host, Operation *op, const PartialOutputs &partials, int64_t parts, Value output, Value lse, ValueRange arguments,
-                  llvm::function_ref<PartsOfRow(KernelBuilder &k, const Place &at)> where);
+                  llvm::function_ref<PartsOfRow(KernelBuilder &k, const Place &at)> where, const JoinArguments *further = nullptr,
+                  ValueRange furtherArguments = {});
 
 } // namespace mlir::ssa
 

@@ -88,13 +88,12 @@ LaneBuffer::LaneBuffer(HostFunction &host, Location loc, Value lanes, Value size
   all = host.allocateWorkspace(loc, sizes, elementType);
 }
 
-FailureOr<Value> HostFunction::allocateResult(Operation *op, unsigned number) {
+FailureOr<Value> HostFunction::allocateResult(Operation *op, unsigned number, Value as) {
   ReifiedRankedShapedTypeDims shapes;
   if (failed(cast<ReifyRankedShapedTypeOpInterface>(op).reifyResultShapes(builder, shapes)))
     return op->emitOpError("has a result whose size is no expression of the sizes of arguments"), failure();
-  auto type = cast<ShapedType>(op->getResult(number).getType());
-  Value buffer = allocateWorkspace(op->getLoc(), shapes[number], type.getElementType());
-  setBuffer(op->getResult(number), buffer);
+  Value buffer = allocateWorkspace(op->getLoc(), shapes[number], cast<ShapedType>(as.getType()).getElementType());
+  setBuffer(as, buffer);
   return buffer;
 }
 
@@ -175,8 +174,10 @@ public:
 private:
   func::FuncOp createTarget();
   LogicalResult findChains();
+  LogicalResult findJoins();
   LogicalResult convertOp(Operation *op);
   LogicalResult convertTopK(TopKOp op);
+  LogicalResult convertJoin(Operation *op);
   LogicalResult convertGlue(Operation *op);
   LogicalResult convertReturn(func::ReturnOp op);
   void replaceDims();
@@ -186,7 +187,8 @@ private:
   std::optional<HostFunction> host;
   IRMapping scalars;
   DenseMap<Operation *, SelectChain> chains; // of each `topk` that has chunks
-  DenseSet<Operation *> links;               // what is done with the `topk` that it leads to
+  DenseMap<Operation *, AttendJoin> joins;   // of each `merge` or `mix` that a kernel of attention does
+  DenseSet<Operation *> links;               // what is done with the `topk` that it leads to, or with what joins it
 };
 
 } // namespace
@@ -209,7 +211,7 @@ func::FuncOp FunctionConversion::createTarget() {
 LogicalResult FunctionConversion::run() {
   if (!source.getBody().hasOneBlock())
     return source.emitOpError("cannot be launched: it has more than one block");
-  if (failed(findChains()))
+  if (failed(findChains()) || failed(findJoins()))
     return failure();
   target = createTarget();
   builder.setInsertionPointToStart(&target.getBody().front());
@@ -265,6 +267,31 @@ LogicalResult FunctionConversion::findChains() {
   return success();
 }
 
+LogicalResult FunctionConversion::findJoins() {
+  for (Operation &op : source.getBody().front()) {
+    FusedAttendAttr fused = FusedAttendAttr::of(&op);
+    if (!fused)
+      continue;
+    auto refuse = [&](const Twine &reason) { return op.emitOpError() << "cannot have '" << FusedAttendAttr::attrName() << "': " << reason; };
+    FailureOr<AttendJoin> join = AttendJoin::find(&op, fused.getPart(), [&](const Twine &reason) { refuse(reason); });
+    if (failed(join))
+      return failure();
+    if (!takesTensorCores(join->attend))
+      return refuse("part " + Twine(fused.getPart()) + " is made on CUDA cores");
+    links.insert(join->attend);
+    joins.try_emplace(&op, *join);
+  }
+  return success();
+}
+
+/// Where a kernel of attention does it, that is made here, as the other parts are there now.
+LogicalResult FunctionConversion::convertJoin(Operation *op) {
+  if (auto join = joins.find(op); join != joins.end())
+    return convertSparseAttend(*host, join->second.attend, &join->second);
+  auto merge = dyn_cast<MergeOp>(op);
+  return merge ? convertMerge(*host, merge) : convertMix(*host, cast<MixOp>(op));
+}
+
 LogicalResult FunctionConversion::convertTopK(TopKOp op) {
   auto chain = chains.find(op);
   return chain == chains.end() ? ssa::convertTopK(*host, op) : convertSelectChain(*host, chain->second);
@@ -275,8 +302,7 @@ LogicalResult FunctionConversion::convertOp(Operation *op) {
     return success();
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](GatherOp o) { return convertGather(*host, o); })
-      .Case([&](MergeOp o) { return convertMerge(*host, o); })
-      .Case([&](MixOp o) { return convertMix(*host, o); })
+      .Case<MergeOp, MixOp>([&](Operation *o) { return convertJoin(o); })
       .Case([&](PoolOp o) { return convertPool(*host, o); })
       .Case([&](ProjectOp o) { return convertProject(*host, o); })
       .Case([&](RebinOp o) { return convertRebin(*host, o); })

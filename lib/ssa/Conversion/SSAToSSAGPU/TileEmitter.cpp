@@ -167,11 +167,16 @@ SmallVector<Value> TileEmitter::map(ValueRange tiles, TypeRange elementTypes, ll
   return op.getResults();
 }
 
-void TileEmitter::storeRows(Value tile, Value target, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value)> place, int64_t share) {
-  auto op = ssa_gpu::StoreRowsOp::create(builder, loc, tile, target, columns, width, share ? builder.getI64IntegerAttr(share) : IntegerAttr());
+void TileEmitter::storeRows(Value tile, Value target, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value)> place, const AddedRows &added,
+                            int64_t share) {
+  auto op = ssa_gpu::StoreRowsOp::create(builder, loc, tile, target, added.sources, added.factors, columns, width, added.width, added.skipZeros,
+                                         share ? builder.getI64IntegerAttr(share) : IntegerAttr());
   buildBody(op.getBody(), [&](Value row) {
     RowPlace p = place(row);
-    return SmallVector<Value>{p.begin, p.exists};
+    SmallVector<Value> yielded = {p.begin, p.exists};
+    for (size_t i = 0; i < added.sources.size(); ++i)
+      yielded.push_back(added.begin(i, row));
+    return yielded;
   });
 }
 

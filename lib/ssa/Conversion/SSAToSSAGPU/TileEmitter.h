@@ -7,6 +7,7 @@
 
 #include "KernelBuilder.h"
 #include "ssa_gpu/IR/SSAGPU.h"
+#include <functional>
 
 namespace mlir::ssa {
 
@@ -14,6 +15,14 @@ namespace mlir::ssa {
 struct RowPlace {
   Value begin; // elements from the start of the buffer
   Value exists;
+};
+
+/// Rows of buffers that are added to those of a tile when they are stored.
+struct AddedRows {
+  SmallVector<Value> sources, factors; // buffers; a factor for each row
+  std::function<Value(unsigned source, Value row)> begin; // elements from the start of the buffer
+  int64_t width = 1;                                      // elements that all places are multiples of
+  bool skipZeros = false;                                 // rows of factor 0
 };
 
 /// Builds ops on tiles of `rows` rows at the place of an emitter; the columns of accumulators are spread over `groups` of warps, or, with `rowwise`,
@@ -100,7 +109,8 @@ public:
   /// True in a warp if a bit is set for all its rows.
   Value warpAll(Value rowVector) { return ssa_gpu::WarpAllOp::create(builder, loc, rowVector); }
   /// Rows begin at multiples of `width` elements. With `share` the columns of groups lie so far apart.
-  void storeRows(Value tile, Value target, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place, int64_t share = 0);
+  void storeRows(Value tile, Value target, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place, const AddedRows &added = {},
+                 int64_t share = 0);
   /// Columns that are `period` apart together, of the first `columns` of each group.
   Value fold(ssa_gpu::RowReduction kind, Value tile, int64_t columns, int64_t period);
   /// Column by column: `place` says where a column begins, which has `count` (i32) rows.

@@ -124,6 +124,7 @@ void ifFirstOfPair(ThreadEmitter &e, llvm::function_ref<void()> first, llvm::fun
 void synchronizeBlocks(OpBuilder &builder, ThreadEmitter &e, Operation *op);
 
 void populateTilePatterns(const TypeConverter &converter, RewritePatternSet &patterns);
+void populateStorePatterns(const TypeConverter &converter, RewritePatternSet &patterns);
 void populateMemoryPatterns(const TypeConverter &converter, RewritePatternSet &patterns);
 void populateMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns);
 void populatePipePatterns(const TypeConverter &converter, RewritePatternSet &patterns, bool everyLaneArrives);

@@ -278,6 +278,7 @@ void ConvertSSAGPUToNVVM::runOnOperation() {
   target.addDynamicallyLegalOp<YieldOp>([](YieldOp op) { return isa<RolesOp>(op->getParentOp()); });
   target.markUnknownOpDynamicallyLegal([&](Operation *op) { return converter.isLegal(op); });
   RewritePatternSet patterns(&getContext());
+  populateStorePatterns(converter, patterns);
   populateTilePatterns(converter, patterns);
   populateMemoryPatterns(converter, patterns);
   populateMmaPatterns(converter, patterns);

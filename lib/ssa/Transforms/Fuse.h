@@ -1,0 +1,25 @@
+//===- Fuse.h - The parts of ssa-fuse ---------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef SSA_LIB_TRANSFORMS_FUSE_H
+#define SSA_LIB_TRANSFORMS_FUSE_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::ssa {
+
+/// Attention to gathered rows becomes attention at their list.
+void populateFuseGatherPatterns(RewritePatternSet &patterns);
+/// Means of projections become projections of means.
+void populateFusePoolPatterns(RewritePatternSet &patterns);
+
+/// Decides which kernels of attention make the rows of a `merge` or `mix`; remarks say why the others do not, and which rows are gathered first.
+void fuseAttends(ModuleOp module);
+/// Remarks on projections that are pooled and yet stored.
+void remarkPools(ModuleOp module);
+
+} // namespace mlir::ssa
+
+#endif // SSA_LIB_TRANSFORMS_FUSE_H
