@@ -162,7 +162,7 @@ static void printMemory(raw_ostream &os, const ExplainedEntry &entry) {
 
 static void printFusion(raw_ostream &os, const ExplainedEntry &entry) {
   if (!entry.fusions.empty())
-    os << "\n  One kernel does more than one op\n";
+    os << "\n  Kernels that do more than one op\n";
   for (const ExplainedFusion &fusion : entry.fusions) {
     os << "    " << nameOp(fusion.op) << " is done by the kernel of " << nameOp(fusion.into);
     os << (fusion.condition.empty() ? "" : ", " + fusion.condition) << ": " << formatBytes(fusion.savedBytes) << " less to move\n";

@@ -279,7 +279,7 @@ int64_t ScheduleAttr::getBlocksPerSM(SparseAttendOp op, TargetAttr target) const
   int64_t byRegisters = target.registersPerSM() / (getThreads(op) * 128);
   if (!usesTensorMemory())
     return std::max<int64_t>(std::min(byMemory, byRegisters), 1);
-  if (!op.getScore().empty()) // takes registers
+  if (!op.getScore().empty() || AttendJoin::of(op)) // these take registers
     return 1;
   constexpr int64_t columns = 512, threads = 1024; // of a multiprocessor; more threads would not have registers enough
   return std::max<int64_t>(std::min({byMemory, columns / getTensorColumns(op), threads / getThreads(op)}), 1);

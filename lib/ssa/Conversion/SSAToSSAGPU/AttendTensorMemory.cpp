@@ -54,7 +54,7 @@ void AttendKernel::allocateTensors() {
 }
 
 void AttendKernel::buildTensorRoles(Value total) {
-  int64_t finishRegisters = plan.join ? 72 : 48; // rows of other parts are on their way while pieces of its own are there
+  int64_t finishRegisters = plan.join ? 88 : 48; // rows of other parts are on their way while pieces of its own are there
   constexpr int64_t loadRegisters = 56, multiplyRegisters = 40, most = 240;
   int64_t warpgroups = plan.tileRows / 128, share = 65536 / plan.threads / plan.blocksPerSM / 8 * 8;
   int64_t others = warpgroups * finishRegisters + loadRegisters + multiplyRegisters;

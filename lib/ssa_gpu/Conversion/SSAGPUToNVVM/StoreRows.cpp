@@ -46,7 +46,7 @@ public:
   void store(unsigned half, Value row, Value isWritten) {
     int64_t blocks = getValuesPerThread(layout) / 4;
     bool isWide = width == 8 && type.getIntOrFloatBitWidth() == 16 && blocks % 4 == 0;
-    constexpr int64_t mostLoads = 8;
+    constexpr int64_t mostLoads = 4;
     if (isWide) // lanes exchange what they have also where a row is not written
       return forEachPiece(blocks / 4, 8, mostLoads, [&](int64_t i) { return columnOfBlock(4 * i); },
                           [&](int64_t i, const Loaded &loaded) { storeBlocks(4 * i, half, row, isWritten, loaded); });
