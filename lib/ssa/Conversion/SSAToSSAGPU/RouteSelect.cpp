@@ -37,6 +37,22 @@ void SelectRoleKernel::storeTo(TileEmitter &t, RouteArgument a, Value ticket, Va
   t.storeColumns(scores, view.buffer, i32(keys), [&](Value query) -> RowPlace { return {view.advance(*this, begin, 1, toIndex(query)), bit(true)}; });
 }
 
+void SelectRoleKernel::addSelectRoles(Value total, int64_t registers, ItemBody consume, llvm::function_ref<void()> beginSelecting, ItemBody select) {
+  Value zero = i32(0);
+  addRoles([&] { forEachItem(total, {zero, zero, zero}, consume); },
+           [&] {
+             forEachItem(total, {zero, zero}, [&](Value item, ValueRange tickets) {
+               decode(item);
+               return produceItem(zero, tickets);
+             });
+           },
+           registers,
+           [&] {
+             beginSelecting();
+             forEachItem(total, {zero}, select);
+           });
+}
+
 TopKOperands SelectRoleKernel::getOperands() {
   TopKOperands in;
   in.selection = get(RouteArgument::selection);
@@ -118,19 +134,9 @@ void RouteSelectKernel::build(int64_t maxBlocks) {
   TileEmitter t(*this, plan.keys);
   rowsPipe = t.allocPipe(sets, plan.consumers(keysFirst) / warpSize, numSelectors / warpSize);
   constexpr int64_t registers = 72; // of selectors, and of the producers
-  Value zero = i32(0);
-  addRoles([&] { forEachItem(total, {zero, zero, zero}, [&](Value item, ValueRange tickets) { return consume(item, tickets); }); },
-           [&] {
-             forEachItem(total, {zero, zero}, [&](Value item, ValueRange tickets) {
-               decode(item);
-               return produceItem(zero, tickets);
-             });
-           },
-           registers,
-           [&] {
-             selector.useMemory(lists, index(0), mul(toIndex(getSelector()), index(selector.getListWords())));
-             forEachItem(total, {zero}, [&](Value item, ValueRange tickets) { return select(item, tickets[0], selector); });
-           });
+  addSelectRoles(total, registers, [&](Value item, ValueRange tickets) { return consume(item, tickets); },
+                 [&] { selector.useMemory(lists, index(0), mul(toIndex(getSelector()), index(selector.getListWords()))); },
+                 [&](Value item, ValueRange tickets) { return select(item, tickets[0], selector); });
   finish();
 }
 

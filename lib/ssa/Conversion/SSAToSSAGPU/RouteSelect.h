@@ -26,6 +26,10 @@ protected:
       : RouteRoleKernel(c, plan, "ssa_route_topk", /*keysFirst=*/true, numProducers, selectors), topk(topk) {}
 
   void decode(Value item);
+  using ItemBody = llvm::function_ref<SmallVector<Value>(Value item, ValueRange tickets)>;
+  /// The three roles, over all items: `consume` scores an item, with three tickets; `select` selects from one, with a ticket. `beginSelecting` is for
+  /// selectors before their first. Selectors and producers have so many registers.
+  void addSelectRoles(Value total, int64_t registers, ItemBody consume, llvm::function_ref<void()> beginSelecting, ItemBody select);
   /// Row `query` (index) of the set of a ticket, in this block's memory.
   SmallVector<Value> placeOf(Value ticket, Value query);
   /// Stores scores, a row for every query, behind row 0 of a ticket's set.

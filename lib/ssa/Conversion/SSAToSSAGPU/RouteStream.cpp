@@ -203,16 +203,8 @@ void RouteStreamKernel::build(int64_t maxBlocks) {
   TileEmitter t(*this, plan.keys);
   rowsPipe = t.allocPipe(sets, plan.consumers(keysFirst) / warpSize, warps);
   constexpr int64_t registers = 56; // of selectors, and of the producers
-  Value zero = i32(0);
-  addRoles([&] { forEachItem(total, {zero, zero, zero}, [&](Value item, ValueRange tickets) { return consume(item, tickets); }); },
-           [&] {
-             forEachItem(total, {zero, zero}, [&](Value item, ValueRange tickets) {
-               decode(item);
-               return produceItem(zero, tickets);
-             });
-           },
-           registers,
-           [&] { forEachItem(total, {zero}, [&](Value item, ValueRange tickets) { return select(item, tickets[0], selector); }); });
+  addSelectRoles(total, registers, [&](Value item, ValueRange tickets) { return consume(item, tickets); }, [] {},
+                 [&](Value item, ValueRange tickets) { return select(item, tickets[0], selector); });
   finish();
 }
 
