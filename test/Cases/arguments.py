@@ -1,6 +1,7 @@
 # RUN: %python %s
 """What only a run can see: arguments of the wrong shape, type or number are errors before anything is computed."""
 
+from ssareference import *
 from ssatest import *
 
 ATTEND = """func.func @attend(%q: tensor<?x4x?x16xf32>, %k: tensor<?x2x?x16xf32>, %v: tensor<?x2x?x8xf32>, %idx: tensor<?x2x?x3xi32>)

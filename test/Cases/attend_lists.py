@@ -1,6 +1,7 @@
 # RUN: %python %s
 """Attention and gather over raw lists: padding, repeats, unused lanes, memory that no row may see."""
 
+from ssareference import *
 from ssatest import *
 
 CAUSAL = dict(causal=True)

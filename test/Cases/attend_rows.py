@@ -1,6 +1,7 @@
 # RUN: %python %s
 """Attention rows: rows without a key, extreme logits, scales, NaN and infinities."""
 
+from ssareference import *
 from ssatest import *
 
 CAUSAL = dict(causal=True)

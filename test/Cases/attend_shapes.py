@@ -1,6 +1,7 @@
 # RUN: %python %s
 """Attention by shape: causal masks, windows, head counts, head dims, odd lengths, zero sizes."""
 
+from ssareference import *
 from ssatest import *
 
 CAUSAL = dict(causal=True)

@@ -1,6 +1,7 @@
 # RUN: %python %s
 """The checker itself: comparisons that must fail, rounding, the reference functions."""
 
+from ssareference import *
 from ssatest import *
 
 NAN, INF = np.nan, np.inf

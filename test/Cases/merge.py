@@ -1,6 +1,7 @@
 # RUN: %python %s
 """Merging partial results and mixing branches: neutral elements, natural logarithms, sinks, splits."""
 
+from ssareference import *
 from ssatest import *
 
 INF = np.inf

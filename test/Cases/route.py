@@ -1,6 +1,7 @@
 # RUN: %python %s
 """Scores and summaries: types, visibility, chunks, lengths, scales, NaN."""
 
+from ssareference import *
 from ssatest import *
 
 CAUSAL = dict(causal=True)

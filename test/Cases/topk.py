@@ -1,6 +1,7 @@
 # RUN: %python %s
 """The selector: widths, ties, NaN and infinities, masks, chunks, rows that know nothing of each other."""
 
+from ssareference import *
 from ssatest import *
 
 CAUSAL = dict(causal=True)
