@@ -31,6 +31,8 @@ def add_unions():
 def add_key_outer():
     for name, schedule, arguments, options in (
         ("partials of bf16", tile(128, 64) + ", partials = bf16", (32, 2, [(2, 5, 64, 1, False)]), dict(d=128)),
+        ("12 queries of 16 heads", tile(192, 64) + ", partials = bf16", (32, 2, [(2, 5, 64, 1, False)]), dict(d=128)),
+        ("lists of 3 queries of 8 heads, two steps", tile(192, 32), (16, 2, [(2, 5, 64, 3, False)]), {}),
         ("blocks of 128 in two steps", tile(64, 64), (6, 2, [(2, 3, 128, 1, False)]), {}),
         ("blocks of 64 in four steps", tile(128, 16, 3), (6, 2, [(2, 3, 64, 1, False)]), dict(mask="")),
         ("blocks of 512, heads of 128", tile(128, 128) + ", partials = bf16", (32, 2, [(2, 2, 512, 1, False)]), dict(d=128)),

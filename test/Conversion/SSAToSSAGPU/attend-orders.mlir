@@ -68,11 +68,18 @@ func.func @several_blocks(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
 !sel = !ssa.selection<?x1x?x6, key_block = 64, sorted>
 
 // Lists are transposed, some at a time: 16 heads of 6 blocks each take 25 KB of partial outputs and sums. The kernel knows from memory how many
-// items there are.
+// items there are. Four boxes of queries, of an entry each, make a tile; all keys of an item are one step, before which there is nothing to rescale.
 // CHECK: gpu.func @ssa_mark_lists
 // CHECK: gpu.func @ssa_place_entries
 // CHECK: gpu.func @ssa_write_entries
 // CHECK: gpu.func @ssa_sparse_attend({{.*}}memref<?x128xbf16, {{.*}}memref<?xf32,
+// CHECK: ssa_gpu.mma wgmma async
+// CHECK: ssa_gpu.mma wgmma %{{.*}}, %{{.*}}, %cst
+// CHECK: ssa_gpu.store_rows
+// CHECK-NOT: ssa_gpu.copy_rows
+// CHECK: gpu.shuffle idx
+// CHECK: ssa_gpu.copy_box {{.*}} to %[[QUERIES:.*]] through %[[PIPE:.*]] : {{.*}} memref<16x64xbf16
+// CHECK: ssa_gpu.copy_box {{.*}} to %[[QUERIES]] through %[[PIPE]] {first_row = 16 : i64}
 // CHECK: gpu.func @ssa_join_partials
 // CHECK-LABEL: func.func @key_outer
 // CHECK: scf.for

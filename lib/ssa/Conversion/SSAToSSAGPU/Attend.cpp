@@ -128,7 +128,15 @@ LogicalResult AttendConversion::readSchedule() {
   if (plan.pair && !isAccelerated)
     return op.emitOpError("has a schedule with 'pair', which needs rows of keys at multiples of 16 bytes");
   plan.hasBoxes = isAccelerated && !plan.pair && plan.stretches > 0 && isWhole;
-  plan.hasQueryBoxes = isAccelerated && !plan.isKeyOuter && !plan.usesTensorMemory() && (plan.tileRows % plan.group == 0 || plan.group % plan.tileRows == 0);
+  auto fit = [](int64_t a, int64_t b) { return a % b == 0 || b % a == 0; };
+  plan.hasQueryBoxes = isAccelerated && !plan.isKeyOuter && !plan.usesTensorMemory() && fit(plan.tileRows, plan.group);
+  // A short box takes the accelerator as long as the threads that would copy its rows.
+  constexpr int64_t leastRows = 8;
+  if (int64_t rows = std::min(plan.tileRows, plan.rowsPerList);
+      isAccelerated && plan.isStepwise() && rows % leastRows == 0 && fit(plan.tileRows, plan.rowsPerList) && fit(rows, plan.group)) {
+    plan.hasQueryBoxes = true;
+    plan.rowsOfBox = rows;
+  }
   return success();
 }
 
@@ -200,7 +208,7 @@ SmallVector<Value> AttendConversion::createRowMap() {
   return steps;
 }
 
-/// The same of a tile of queries. Its rows are those of all heads of a query, then of the next, so the map sees these dimensions exchanged.
+/// The same of a tile of queries, or of what a list has of it where keys come first. Its rows are those of all heads of a query, then of the next, so the map sees these dimensions exchanged.
 Value AttendConversion::createQueryMap() {
   Value query = host.getBuffer(op.getQuery());
   auto metadata = memref::ExtractStridedMetadataOp::create(host.builder, op.getLoc(), query);
@@ -210,8 +218,8 @@ Value AttendConversion::createQueryMap() {
   auto view = MemRefType::get(dynamic, type, StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, dynamic));
   Value exchanged = memref::ReinterpretCastOp::create(host.builder, op.getLoc(), view, metadata.getBaseBuffer(), metadata.getOffset(),
                                                       exchange(metadata.getSizes()), exchange(metadata.getStrides()));
-  int64_t heads = std::min(plan.group, plan.tileRows);
-  return createMap(exchanged, {1, plan.tileRows / heads, heads});
+  int64_t rows = plan.isKeyOuter ? plan.rowsOfBox : plan.tileRows, heads = std::min(plan.group, rows);
+  return createMap(exchanged, {1, rows / heads, heads});
 }
 
 /// What kernels are given to copy boxes.

@@ -369,7 +369,7 @@ Value AttendKernel::getMembers(Value stage, int64_t stretch) {
 }
 
 Value AttendKernel::hideFromOthers(Value logits, Value stage) {
-  if (plan.memberWords == 0)
+  if (plan.memberWords == 0 || plan.warpsHaveLists()) // warps that do not take part leave their scores out
     return logits;
   constexpr int64_t bits = 32;
   int64_t words = plan.memberWords;
@@ -409,8 +409,9 @@ SoftmaxStep AttendKernel::getSoftmaxStep(const KeySlots &slots, ScoreTiles &scor
                                          Hook afterNumbers) {
   Value logits = getLogits(slots, scores, products, stage), isNone;
   bool mayLeaveOut = plan.memberWords > 0 && plan.stretches > 0 && plan.groups == 1;
+  Value isMember;
   if (mayLeaveOut) { // of a union a warp often has no row that takes part
-    Value isMember = getMembers(stage, 0);
+    isMember = getMembers(stage, 0);
     for (int64_t i = 1; i < plan.stretches; ++i)
       isMember = k.either(isMember, getMembers(stage, i));
     isNone = t.warpAll(k.eq(isMember, t.constant(t.rowsType(k.builder.getI1Type()), k.builder.getBoolAttr(false))));
@@ -422,7 +423,11 @@ SoftmaxStep AttendKernel::getSoftmaxStep(const KeySlots &slots, ScoreTiles &scor
   Type f32 = k.builder.getF32Type();
   SmallVector<Value> made = k.ifElse(isNone, {max.getType(), sum.getType(), max.getType(), logits.getType()}, [&] {
     // Zeros made of hidden scores, not constants: those would be moved to where an earlier product still reads its operand.
-    Value zeros = arith::MaximumFOp::create(k.builder, k.loc, logits, constant(cast<RankedTensorType>(logits.getType()), 0));
+    auto tile = cast<RankedTensorType>(logits.getType());
+    Value hidden = logits;
+    if (plan.warpsHaveLists())
+      hidden = k.select(t.broadcast(isMember, plan.tileKeys), logits, constant(tile, -std::numeric_limits<float>::infinity()));
+    Value zeros = arith::MaximumFOp::create(k.builder, k.loc, hidden, constant(tile, 0));
     return SmallVector<Value>{max, sum, constant(t.rowsType(f32), 1), zeros};
   }, [&] {
     SoftmaxStep step = scores.getSoftmaxStep(logits, max, sum, getScratch(0));

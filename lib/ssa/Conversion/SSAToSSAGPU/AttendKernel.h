@@ -44,6 +44,7 @@ struct AttendPlan {
   int64_t stretches;         // of neighbours that the keys of a step are, see ScheduleAttr
   bool hasBoxes;             // which are copied as boxes of tensors
   bool hasQueryBoxes;        // so are tiles of queries
+  int64_t rowsOfBox = 1;     // where keys come first: rows of a tile that are of one entry, which is a box of queries; 1 where these are no boxes
   int64_t threads, blocksPerSM;
   int64_t maxBlocks;         // of the grid
   const JoinArguments *join = nullptr; // what rows are part of, where the kernel makes the whole
@@ -54,6 +55,11 @@ struct AttendPlan {
   bool hasRoles() const { return instruction != Instruction::mma_sync; }
   /// Products of different steps are not under way together: items of few steps have registers for taller tiles then.
   bool isStepwise() const { return isKeyOuter && !takesTurns && !usesTensorMemory(); }
+  /// A step is one entry of a union, and all rows of a warp are of one list: all take part in a step or none.
+  bool warpsHaveLists() const { return memberWords > 0 && stretches == 1 && groups == 1 && rowsPerList % 16 == 0; }
+  /// All keys that an item has are one step.
+  bool isOneStep() const { return isKeyOuter && selection->getKeyBlock() == tileKeys; }
+  int64_t entriesOfTile() const { return tileRows / rowsOfBox; }
   int64_t tilesPerList() const { return ceilDiv(queryBlock * group, tileRows); }
   int64_t paddedDim() const { return ceilDiv(dim, 16) * 16; }
   /// Of one part, if there are several.
@@ -95,8 +101,10 @@ private:
     Value batch, cell, list, firstRow; // index, index, index, i32
     Value firstPosition, lastPosition; // i32
     Value part;                        // of the steps, i32; null where they are not split
-    // Of `key_outer`: the key block, where its entries begin, how many it has, i32; for consumers the entries of all rows, which are shared.
-    Value block, firstEntry, numEntries, entriesOfRows;
+    // Of `key_outer`: the key block, where its entries begin, how many it has, i32; the entries of the tile, for consumers an array in shared memory, for
+    // producers one for each box of queries.
+    Value block, firstEntry, numEntries, entriesOfTile;
+    SmallVector<Value> entriesOfBoxes;
     Value valuePart;                     // of the columns of the output, an index; null if there is one
     Value exists;                        // i1: false of the item behind the last
   };
@@ -116,19 +124,24 @@ private:
   void readSizes();
   Item decodeItem(Value item);
   Value getKeyOuterTotal();
+  Value loadEntryOf(const Item &item, Value row);
   Value getEntry(const Item &item, Value row);
   SmallVector<Value> loadKeyOuterItem(Value number);
+  SmallVector<Value> lookUpItem(Value number, Value total, ValueRange parts);
+  void loadQueryBoxes(const Item &item, Value tile, Value ticket);
   void publishKeyOuterItem(const Item &item, Value slot);
   Item readKeyOuterItem(Value slot);
   void setKeyOuterPositions(Item &item);
   void produceKeyOuter(Value total);
   Value produceStep(const Item &item, const KeySlots &slots, Value step, Value ticket);
   void consumeKeyOuter(Value total);
-  /// What producers tell consumers of an item, behind the entries of its rows.
+  SmallVector<Value> attendKeyOuter(const KeySlots &slots, ScoreTiles &scores, Value queryTile, ValueRange carried);
+  /// What producers tell consumers of an item, behind its entries.
   enum PublishedPart { cellPart, blockPart, firstRowPart, numPublishedParts };
   Item decodeKeyOuterItem(Value number, ValueRange parts);
   Value getPartialRow(const Item &item, Value m, Value head);
   Row getKeyOuterRow(const Item &item, Value row);
+  Row getKeyOuterRow(const Item &item, Value row, Value entry);
   Row getRow(const Item &item, Value row);
   RowPlace placeOf(const Item &item, const BufferView &view, Value row);
   /// Where a row of the output goes, or its lse.

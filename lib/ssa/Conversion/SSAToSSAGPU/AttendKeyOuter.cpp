@@ -16,6 +16,8 @@
 using namespace mlir;
 using namespace mlir::ssa;
 
+static constexpr int64_t lanes = 32;
+
 /// Items are known to the device only.
 Value AttendKernel::getKeyOuterTotal() {
   int64_t cellsOfHead = plan.cells / plan.selection->getHeads();
@@ -23,21 +25,26 @@ Value AttendKernel::getKeyOuterTotal() {
 }
 
 /// The entry of a row of the tile: which list it is of, times its width, and the place there; negative if there is no such row.
-Value AttendKernel::getEntry(const Item &item, Value row) {
-  if (item.entriesOfRows)
-    return t.loadEntry(item.entriesOfRows, row);
+Value AttendKernel::loadEntryOf(const Item &item, Value row) {
   Value i = k.div(k.add(item.firstRow, row), k.i32(plan.rowsPerList)), exists = k.lt(i, item.numEntries);
   Value entry = k.load(k.getArgument(entriesArg), k.toIndex(k.add(item.firstEntry, k.select(exists, i, k.i32(0)))));
   return k.select(exists, entry, k.i32(-1));
 }
 
+Value AttendKernel::getEntry(const Item &item, Value row) {
+  return item.entriesOfTile ? t.loadEntry(item.entriesOfTile, k.div(row, k.i32(plan.rowsOfBox))) : loadEntryOf(item, row);
+}
+
 /// So consumers need not look for it in memory.
 void AttendKernel::publishKeyOuterItem(const Item &item, Value slot) {
+  int64_t entries = plan.entriesOfTile();
   Value parts[] = {k.toI32(item.cell), item.block, item.firstRow};
   t.fill(t.slot(itemRing, slot), [&](Value i) {
-    Value value = getEntry(item, k.min(i, k.i32(plan.tileRows - 1)));
+    Value value = plan.hasQueryBoxes ? item.entriesOfBoxes.front() : loadEntryOf(item, k.min(i, k.i32(entries - 1)));
+    for (auto [number, entry] : llvm::enumerate(item.entriesOfBoxes))
+      value = number == 0 ? value : k.select(k.eq(i, k.i32(number)), entry, value);
     for (auto [number, part] : llvm::enumerate(parts))
-      value = k.select(k.eq(i, k.i32(plan.tileRows + number)), part, value);
+      value = k.select(k.eq(i, k.i32(entries + number)), part, value);
     return value;
   });
 }
@@ -45,8 +52,8 @@ void AttendKernel::publishKeyOuterItem(const Item &item, Value slot) {
 AttendKernel::Item AttendKernel::readKeyOuterItem(Value slot) {
   Item item;
   item.exists = k.bit(true);
-  item.entriesOfRows = t.slot(itemRing, slot);
-  auto read = [&](PublishedPart part) { return t.loadEntry(item.entriesOfRows, k.i32(plan.tileRows + part)); };
+  item.entriesOfTile = t.slot(itemRing, slot);
+  auto read = [&](PublishedPart part) { return t.loadEntry(item.entriesOfTile, k.i32(plan.entriesOfTile() + part)); };
   item.batch = k.getArgument(batchArg);
   item.cell = k.toIndex(read(cellPart));
   item.list = k.index(0);
@@ -91,8 +98,10 @@ AttendKernel::Item AttendKernel::decodeKeyOuterItem(Value number, ValueRange par
   return item;
 }
 
-AttendKernel::Row AttendKernel::getKeyOuterRow(const Item &item, Value row) {
-  Value inList = k.rem(k.add(item.firstRow, row), k.i32(plan.rowsPerList)), entry = getEntry(item, row), width = k.i32(plan.selection->getWidth());
+AttendKernel::Row AttendKernel::getKeyOuterRow(const Item &item, Value row) { return getKeyOuterRow(item, row, getEntry(item, row)); }
+
+AttendKernel::Row AttendKernel::getKeyOuterRow(const Item &item, Value row, Value entry) {
+  Value inList = k.rem(k.add(item.firstRow, row), k.i32(plan.rowsPerList)), width = k.i32(plan.selection->getWidth());
   Value exists = k.ge(entry, k.i32(0)), known = k.max(entry, k.i32(0)), list = k.toIndex(k.div(known, width)), group = k.i32(plan.group);
   Value m = k.add(k.mul(k.add(k.getArgument(firstListArg), list), k.index(plan.queryBlock)), k.toIndex(k.div(inList, group)));
   Value head = k.add(k.mul(k.toI32(item.cell), group), k.rem(inList, group));
@@ -117,31 +126,82 @@ Value AttendKernel::produceStep(const Item &item, const KeySlots &slots, Value s
   return next(ticket, plan.stages);
 }
 
-/// What memory says of an item is read while the one before is worked on, and its first keys are on their way before its queries are there.
-void AttendKernel::produceKeyOuter(Value total) {
-  Value first = gpu::BlockIdOp::create(k.builder, k.loc, gpu::Dimension::x), stride = gpu::GridDimOp::create(k.builder, k.loc, gpu::Dimension::x);
+/// What memory says of an item, which is looked up while the one before is worked on. Where queries are boxes an entry for each of the first lanes
+/// and what memory says of the item behind are part of it, so that no load waits for another. `parts` are known or none.
+SmallVector<Value> AttendKernel::lookUpItem(Value number, Value total, ValueRange parts) {
   auto load = [&](Value number) { return loadKeyOuterItem(k.max(k.min(number, k.sub(total, k.index(1))), k.index(0))); };
+  SmallVector<Value> found = parts.empty() ? load(number) : SmallVector<Value>(parts);
+  if (!plan.hasQueryBoxes)
+    return found;
+  Value lane = k.rem(k.toI32(k.threadId()), k.i32(lanes));
+  found.push_back(loadEntryOf(decodeKeyOuterItem(number, found), k.mul(lane, k.i32(plan.rowsOfBox))));
+  found.append(load(k.add(number, gpu::GridDimOp::create(k.builder, k.loc, gpu::Dimension::x))));
+  return found;
+}
+
+/// Copies what each entry has of the queries; behind the last entry are zeros.
+void AttendKernel::loadQueryBoxes(const Item &item, Value tile, Value ticket) {
+  for (auto [i, entry] : llvm::enumerate(item.entriesOfBoxes)) {
+    Row first = getKeyOuterRow(item, k.i32(i * plan.rowsOfBox), entry);
+    Value m = k.select(first.exists, k.toI32(first.m), queries);
+    t.copyBox(queryMap, {k.toI32(item.batch), m, first.head}, tile, queryPipe, ticket, i * plan.rowsOfBox);
+  }
+}
+
+/// The first keys of an item are on their way before its queries are there.
+void AttendKernel::produceKeyOuter(Value total) {
+  constexpr int64_t numParts = TransposedLists::numItemParts;
+  Value first = gpu::BlockIdOp::create(k.builder, k.loc, gpu::Dimension::x), stride = gpu::GridDimOp::create(k.builder, k.loc, gpu::Dimension::x);
   SmallVector<Value> inits = {k.i32(0), k.i32(0)};
-  inits.append(load(first));
+  inits.append(lookUpItem(first, total, {}));
   k.forEachItem(total, inits, [&](Value number, ValueRange carried) -> SmallVector<Value> {
-    SmallVector<Value> following = load(k.add(number, stride));
-    Item item = decodeKeyOuterItem(number, carried.drop_front(2));
+    ValueRange known = carried.drop_front(2);
+    Item item = decodeKeyOuterItem(number, known.take_front(numParts));
+    for (int64_t i = 0; plan.hasQueryBoxes && i < plan.entriesOfTile(); ++i)
+      item.entriesOfBoxes.push_back(gpu::ShuffleOp::create(k.builder, k.loc, known[numParts], i, lanes, gpu::ShuffleMode::IDX).getShuffleResult());
+    SmallVector<Value> following = lookUpItem(k.add(number, stride), total, plan.hasQueryBoxes ? known.take_back(numParts) : ValueRange());
     KeySlots slots = getSlots(item);
-    Value querySlot = slotOf(carried[0], plan.querySlots);
+    Value querySlot = slotOf(carried[0], plan.querySlots), queryTile = t.slot(queryRing, querySlot);
     t.acquire(queryPipe, carried[0]);
-    loadQueries(item, t.slot(queryRing, querySlot));
-    t.commitCopies();
+    if (plan.hasQueryBoxes) {
+      loadQueryBoxes(item, queryTile, carried[0]);
+    } else {
+      loadQueries(item, queryTile);
+      t.commitCopies();
+    }
     Value ticket = produceStep(item, slots, k.i32(0), carried[1]);
     publishKeyOuterItem(item, querySlot);
-    t.finishCopies(0);
+    if (!plan.hasQueryBoxes)
+      t.finishCopies(0);
     t.publish(queryPipe, carried[0]);
-    ticket = k.loop(k.i32(1), getSteps(slots), k.i32(1), ticket, [&](Value step, ValueRange tickets) -> SmallVector<Value> {
-      return {produceStep(item, slots, step, tickets[0])};
-    })[0];
+    if (!plan.isOneStep())
+      ticket = k.loop(k.i32(1), getSteps(slots), k.i32(1), ticket, [&](Value step, ValueRange tickets) -> SmallVector<Value> {
+        return {produceStep(item, slots, step, tickets[0])};
+      })[0];
     SmallVector<Value> yielded = {next(carried[0], plan.querySlots), ticket};
     yielded.append(following);
     return yielded;
   });
+}
+
+/// A step of an item. Carries maxima, sums, outputs and the ticket of the keys.
+SmallVector<Value> AttendKernel::attendKeyOuter(const KeySlots &slots, ScoreTiles &scores, Value queryTile, ValueRange carried) {
+  // Not before the loop: ptxas 13.0 gave the registers of an operand that all steps read to their weights as well.
+  Value lhs = plan.keepsQueries ? t.loadOperand(queryTile) : queryTile;
+  Value ticket = carried[3], stage = slotOf(ticket, plan.stages), products = t.waitMma(beginScores(lhs, ticket), 0);
+  SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, stage, carried[0], carried[1], [&] {
+    if (!plan.valuesAreKeys)
+      t.release(keys.pipe, ticket);
+  });
+  // In the first step there is nothing to rescale.
+  Value scaled = plan.isOneStep() ? carried[2] : rescale(carried[2], softmax.rescale), weights = getWeights(softmax.weights);
+  if (!plan.valuesAreKeys)
+    t.await(values.pipe, ticket);
+  Value output = t.mma(plan.family, weights, getValueTile(stage), /*transposed=*/false, scaled);
+  t.release(plan.valuesAreKeys ? keys.pipe : values.pipe, ticket);
+  if (plan.groups > 1) // all groups have read the weights
+    t.barrier();
+  return {softmax.max, softmax.sum, output, next(ticket, plan.stages)};
 }
 
 /// The queries' slot says which rows these are, so it is given back behind the outputs.
@@ -154,24 +214,9 @@ void AttendKernel::consumeKeyOuter(Value total) {
     ScoreTiles scores = getScores(item, slots);
     Value queryTile = t.slot(queryRing, slot);
     State initial = getInitialState();
-    SmallVector<Value> state = k.loop(k.i32(0), getSteps(slots), k.i32(1), {initial.max, initial.sum, initial.output, tickets[1]},
-                                      [&](Value, ValueRange carried) -> SmallVector<Value> {
-      // Not before the loop: ptxas 13.0 gave the registers of an operand that all steps read to their weights as well.
-      Value lhs = plan.keepsQueries ? t.loadOperand(queryTile) : queryTile;
-      Value ticket = carried[3], stage = slotOf(ticket, plan.stages), products = t.waitMma(beginScores(lhs, ticket), 0);
-      SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, stage, carried[0], carried[1], [&] {
-        if (!plan.valuesAreKeys)
-          t.release(keys.pipe, ticket);
-      });
-      Value scaled = rescale(carried[2], softmax.rescale), weights = getWeights(softmax.weights);
-      if (!plan.valuesAreKeys)
-        t.await(values.pipe, ticket);
-      Value output = t.mma(plan.family, weights, getValueTile(stage), /*transposed=*/false, scaled);
-      t.release(plan.valuesAreKeys ? keys.pipe : values.pipe, ticket);
-      if (plan.groups > 1) // all groups have read the weights
-        t.barrier();
-      return {softmax.max, softmax.sum, output, next(ticket, plan.stages)};
-    });
+    SmallVector<Value> state = {initial.max, initial.sum, initial.output, tickets[1]};
+    auto attend = [&](ValueRange carried) { return attendKeyOuter(slots, scores, queryTile, carried); };
+    state = plan.isOneStep() ? attend(state) : k.loop(k.i32(0), getSteps(slots), k.i32(1), state, [&](Value, ValueRange carried) { return attend(carried); });
     store(item, scores, {state[0], state[1], state[2]});
     t.release(queryPipe, tickets[0]);
     return {next(tickets[0], plan.querySlots), state[3]};

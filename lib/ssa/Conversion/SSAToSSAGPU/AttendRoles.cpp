@@ -12,7 +12,7 @@ void AttendKernel::allocateRoles() {
   int64_t producers = plan.producers() / 32, consumers = plan.consumers() / 32, ofGroup = consumers / plan.groups;
   stepsRing = t.alloc({plan.querySlots, 1}, k.builder.getI32Type());
   if (plan.isStepwise())
-    itemRing = t.alloc({plan.querySlots, plan.tileRows + numPublishedParts}, k.builder.getI32Type());
+    itemRing = t.alloc({plan.querySlots, plan.entriesOfTile() + numPublishedParts}, k.builder.getI32Type());
   queryPipe = t.allocPipe(plan.querySlots, producers, consumers);
   keys.pipe = t.allocPipe(plan.stages, producers, consumers);
   if (!plan.valuesAreKeys)
