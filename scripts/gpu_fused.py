@@ -98,5 +98,49 @@ def add_pools():
     )
 
 
+def shared(name, heads, cells, d, route, blocks=(16, 16), mask=CAUSAL, elem="bf16", key_heads=None, late=False, topk="", width=0, sizes=SHORT):
+    """A softmax whose sums attention makes, which stands behind it if it is `late`: scores, or with `topk` lists, and the attention."""
+    size, stride = blocks
+    count = lambda n: -(-n // size) if size == stride else max((n - size) // stride + 1, 0)
+    key_heads = key_heads or cells
+    q, k, t = f"tensor<?x{heads}x?x{d}x{elem}>", f"tensor<?x{key_heads}x?x{d}x{elem}>", f"tensor<?x{key_heads}x?x8xbf16>"
+    s, l, o = f"tensor<?x{cells}x?x?xf32>", f"tensor<?x{heads}x?xf32>", f"tensor<?x{heads}x?x{d}x{elem}>"
+    summaries = lambda rng, b, m, n: keys(key_heads, d, elem)(rng, b, count(n), count(n))
+    seen = f"blocks = #ssa.blocks<{size}, stride = {stride}>, {mask}"
+    attention = f"  %o, %l = ssa.sparse_attend %q, %k, %v of %t {{{seen}}} : {q}, {k}, {k}, {t} -> {o}, {l}\n"
+    scores = f"  %s = ssa.route %q, %k of %t {{{seen}, {route}, normalize = softmax}} : {q}, {k}, {t} -> {s}\n"
+    made, made_type = "%s", s
+    if topk:
+        a, made, made_type = f"!ssa.selection<?x{cells}x?x{width}, key_block = {size}, sorted>", "%i", f"tensor<?x{cells}x?x{width}xi32>"
+        scores += f"  %a = ssa.topk %s of %t {{{topk}}} : {s}, {t} -> {a}\n  %i = ssa.to_indices %a : {a} -> {made_type}\n"
+    op(
+        f"sums of attention: {name}",
+        (scores + attention if late else attention + scores) + f"return {made}, %o, %l : {made_type}, {o}, {l}",
+        f"{'list' if topk else 'scores'} rows lse",
+        "v",
+        f"q:{q} k:{k} v:{k} t:{t}",
+        outliers=0.01 if topk else 0,
+        sizes=sizes,
+        q=queries(heads, d, elem),
+        k=summaries,
+        v=summaries,
+        t=keys(key_heads, 8),
+    )
+
+
+def add_shared_sums():
+    forced, one_kernel = f"{CAUSAL}, init_blocks = 1, local_blocks = 2", "ssa.fused_select = #ssa.fused_select<min_columns = 1, max_columns = 4096{}>"
+    many = ((133, 3, 300), (3, 640, 700))
+    shared("16 heads", 32, 2, 128, "reduce = sum")
+    shared("20 heads, overlapping blocks", 20, 1, 64, "reduce = max", (32, 16), late=True)
+    shared("every head, window and sink", 6, 6, 72, "reduce = none", (4, 4), "mask = #ssa.mask<causal, window = 90, sink = 20>", "f16", 3)
+    shared("f32", 4, 2, 64, "reduce = sum", (8, 8), elem="f32")
+    shared("head dim 256, window both ways", 4, 2, 256, "reduce = sum", (1, 1), "mask = #ssa.mask<window = 40>")
+    shared("16 heads, 16 blocks", 32, 2, 64, "reduce = sum", late=True, topk=f"{forced}, {one_kernel.format('')}", width=16, sizes=many)
+    shared("20 heads, 70 blocks", 20, 1, 40, "reduce = sum", (2, 2), topk=f"{forced}, {one_kernel.format(', stretch = 128')}", width=70, sizes=((133, 3, 500),))
+    shared("in chunks", 8, 2, 64, "reduce = sum", topk=f"{forced}, ssa.chunk = #ssa.chunk<bytes = 4096, rows = 16>", width=4)
+
+
 add_joins()
 add_pools()
+add_shared_sums()

@@ -131,6 +131,8 @@ def ops_that_one_kernel_does():
     check(joins[0]["saved_bytes"] == 2 * 16 * 32768 * 128 * 2, f"{joins}")
     check(not any(k["kernel"].startswith("ssa_mix") for k in entry["kernels"]), "there is a kernel for the mix")
     shown = ssa_opt("--explain", nsa, "--chip=sm_90a", "--sizes=32768").stdout
+    sums = [f for f in entry["fusions"] if f["part"]]
+    check(len(sums) == 1 and (sums[0]["op"], sums[0]["part"], sums[0]["into"]["op"]) == ("ssa.route", "sums", "ssa.sparse_attend"), f"{entry['fusions']}")
     check("ssa.mix :38 is done by the kernel of ssa.sparse_attend :37: 256 MiB less to move" in shown, shown)
 
 

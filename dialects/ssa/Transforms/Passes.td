@@ -29,6 +29,10 @@ def SSAFusePass : Pass<"ssa-fuse", "::mlir::ModuleOp"> {
     `ssa.fused_select`: one kernel scores and selects. One that is written already is kept. Declines, with a remark that says why, where there
     is no such kernel.
 
+    An `ssa.route` with a softmax has the attribute `ssa.shared_sums` where an `ssa.sparse_attend` has the same logits, visible to the same queries: the
+    lse of that are the logarithms of its sums. The attention is moved before it. Declines, with a remark, where attention to the same keys has other
+    logits, or hangs on the scores.
+
     An `ssa.merge` or `ssa.mix` has the attribute `ssa.fused_attend`, where it has none: the kernel of the last attention among its parts makes its
     result. Declines, with a remark, where what such kernels make is used by others, too, or none is on tensor cores.
   }];

@@ -11,6 +11,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "ssa/Conversion/Passes.h"
 #include "ssa/IR/AttendJoin.h"
+#include "ssa/IR/SharedSums.h"
 #include "ssa/Model/Tuning.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -217,11 +218,14 @@ ExplainedEntry Explainer::explainEntry(const Plan &plan) {
 void Explainer::addFusion(Operation *op, AssumedSizes &assumed, ExplainedEntry &entry) {
   if (auto attend = dyn_cast<SparseAttendOp>(op))
     if (std::optional<AttendJoin> join = AttendJoin::of(attend))
-      entry.fusions.push_back({join->op, attend, "", 2 * assumed.getBytes(attend.getOutput())});
+      entry.fusions.push_back({join->op, attend, "", "", 2 * assumed.getBytes(attend.getOutput())});
+  if (auto route = dyn_cast<RouteOp>(op))
+    if (SparseAttendOp attend = SharedSums::of(route)) // queries are read once less
+      entry.fusions.push_back({route, attend, "sums", "", assumed.getBytes(route.getQuery())});
   FusedSelectAttr select = FusedSelectAttr::of(op);
   Operation *route = select ? cast<TopKOp>(op).getScores().getDefiningOp() : nullptr;
   if (route)
-    entry.fusions.push_back({op, route, llvm::formatv("for rows of {0} to {1} scores", select.getMinColumns(), select.getMaxColumns()),
+    entry.fusions.push_back({op, route, "", llvm::formatv("for rows of {0} to {1} scores", select.getMinColumns(), select.getMaxColumns()),
                              2 * assumed.getBytes(route->getResult(0))});
 }
 

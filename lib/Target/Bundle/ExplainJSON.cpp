@@ -143,6 +143,7 @@ static void writeEntry(OStream &json, const ExplainedEntry &entry, const Assumpt
       os.object([&] {
         writeOp(os, fusion.op);
         os.attributeObject("into", [&] { writeOp(os, fusion.into); });
+        os.attribute("part", fusion.part);
         os.attribute("condition", fusion.condition);
         os.attribute("saved_bytes", fusion.savedBytes);
       });

@@ -164,7 +164,10 @@ static void printFusion(raw_ostream &os, const ExplainedEntry &entry) {
   if (!entry.fusions.empty())
     os << "\n  Kernels that do more than one op\n";
   for (const ExplainedFusion &fusion : entry.fusions) {
-    os << "    " << nameOp(fusion.op) << " is done by the kernel of " << nameOp(fusion.into);
+    os << "    ";
+    if (!fusion.part.empty())
+      os << "the " << fusion.part << " of ";
+    os << nameOp(fusion.op) << (fusion.part.empty() ? " is done" : " are made") << " by the kernel of " << nameOp(fusion.into);
     os << (fusion.condition.empty() ? "" : ", " + fusion.condition) << ": " << formatBytes(fusion.savedBytes) << " less to move\n";
   }
   if (entry.fused.empty())

@@ -51,6 +51,7 @@ struct ExplainedGather {
 /// Ops that one kernel does.
 struct ExplainedFusion {
   Operation *op, *into;  // the second names the kernel
+  StringRef part;        // of the first, that is done; empty: all
   std::string condition; // empty: always
   int64_t savedBytes;    // that are neither written nor read
 };

@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ssa/IR/AttendJoin.h"
+#include "ssa/IR/SharedSums.h"
 
 using namespace mlir;
 using namespace mlir::ssa;
@@ -34,6 +35,8 @@ FailureOr<AttendJoin> AttendJoin::find(Operation *op, int64_t part, llvm::functi
     return refuse("is made in another block");
   if (!attend.getOutput().hasOneUse())
     return refuse("has an output that is used by others, too");
+  if (SharedSums::areTakenFrom(attend))
+    return refuse("has sums that an 'ssa.route' takes");
   // Everything that uses what the kernel makes stands behind the op that it is moved to.
   if (!isa<MergeOp>(op))
     return attend.getLse().use_empty() ? accept(attend) : refuse("has an lse that is used, too");

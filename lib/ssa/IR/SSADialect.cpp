@@ -7,6 +7,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "ssa/IR/SSA.h"
+#include "ssa/IR/SharedSums.h"
 
 using namespace mlir;
 using namespace mlir::ssa;
@@ -64,6 +65,12 @@ LogicalResult SSADialect::verifyOperationAttribute(Operation *op, NamedAttribute
       return op->emitOpError("cannot have '") << name << "': it belongs to 'ssa.merge' or 'ssa.mix'";
     if (!isa<FusedAttendAttr>(attribute.getValue()))
       return op->emitOpError("expected '") << name << "' to be a '#ssa.fused_attend', but got " << attribute.getValue();
+  }
+  if (name == SharedSums::attrName) {
+    if (!isa<RouteOp>(op))
+      return op->emitOpError("cannot have '") << name << "': it belongs to 'ssa.route'";
+    if (!isa<UnitAttr>(attribute.getValue()))
+      return op->emitOpError("expected '") << name << "' to be a unit attribute, but got " << attribute.getValue();
   }
   return success();
 }

@@ -109,6 +109,7 @@ struct Fuse : ssa::impl::SSAFusePassBase<Fuse> {
     populateFusePoolPatterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
+    shareSums(getOperation()); // attention whose sums are taken is not joined later
     fuseAttends(getOperation());
     remarkPools(getOperation());
     getOperation()->walk([&](TopKOp op) { fuseIntoRoute(op); });

@@ -15,6 +15,9 @@ void populateFuseGatherPatterns(RewritePatternSet &patterns);
 /// Means of projections become projections of means.
 void populateFusePoolPatterns(RewritePatternSet &patterns);
 
+/// Decides which softmaxes of `route` take their sums from attention, which is moved before them; remarks say why attention to the same keys is not taken.
+void shareSums(ModuleOp module);
+
 /// Decides which kernels of attention make the rows of a `merge` or `mix`; remarks say why the others do not, and which rows are gathered first.
 void fuseAttends(ModuleOp module);
 /// Remarks on projections that are pooled and yet stored.

@@ -6,6 +6,7 @@
 #include "KeySlots.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include <cmath>
 #include <limits>
 
@@ -20,7 +21,7 @@ RouteContext::RouteContext(HostFunction &host, RouteOp op)
     : host(host), op(op), blocks(op.getBlocksOrTokens()), mask(op.getMask().value_or(nullptr)),
       dim(op.getQuery().getType().getDimSize(3)), heads(op.getQuery().getType().getDimSize(1)),
       keyHeads(op.getKey().getType().getDimSize(1)), cells(op.getType().getDimSize(1)), group(heads / cells),
-      queryBlock(op.getQueryBlock()), numbers(unsigned(RouteArgument::maxima) + 1, -1) {
+      queryBlock(op.getQueryBlock()), sumsFrom(SharedSums::of(op)), numbers(unsigned(RouteArgument::maxima) + 1, -1) {
   std::optional<APFloat> written = op.getScale();
   scale = written ? double(float(written->convertToDouble())) : 1 / std::sqrt(double(dim));
   if (op.getWithin() && op.getWithin().getType().getDimSize(2) != 1)
@@ -39,6 +40,14 @@ Value RouteContext::allocatePerRow(llvm::function_ref<Value(Emitter &)> columns)
   if (columns)
     sizes.push_back(columns(e));
   return host.allocateWorkspace(op.getLoc(), sizes, host.builder.getF32Type());
+}
+
+/// Of the same type as one that is made here, so that kernels of scores are the same.
+Value RouteContext::getSharedLse() {
+  Value lse = part.getRows(host, host.getBuffer(sumsFrom.getLse()));
+  SmallVector<int64_t> shape = {ShapedType::kDynamic, heads, ShapedType::kDynamic};
+  auto type = MemRefType::Builder(cast<MemRefType>(lse.getType())).setShape(shape);
+  return memref::CastOp::create(host.builder, op.getLoc(), MemRefType(type), lse);
 }
 
 LogicalResult RouteContext::prepare(const ScoreBuffer &scores, const RowPart &part) {
@@ -68,7 +77,7 @@ LogicalResult RouteContext::prepare(const ScoreBuffer &scores, const RowPart &pa
   if (op.getWithin())
     addArgument(RouteArgument::within, part.getLists(host, host.getBuffer(op.getWithin()), std::max<int64_t>(rowsPerList, 1)));
   if (isSoftmax())
-    addArgument(RouteArgument::references, allocatePerRow());
+    addArgument(RouteArgument::lse, sumsFrom ? getSharedLse() : allocatePerRow());
   FailureOr<SmallVector<Value>> values = getScoreCaptures(host, op.getScore());
   if (failed(values))
     return failure();
@@ -83,6 +92,14 @@ void RouteContext::setArgument(RouteArgument a, Value v) {
     arguments[numbers[unsigned(a)]] = v;
   else
     addArgument(a, v);
+}
+
+void RouteContext::buildApart(llvm::function_ref<void()> build) {
+  SmallVector<Value> keptArguments = arguments;
+  SmallVector<int> keptNumbers = numbers;
+  build();
+  arguments = std::move(keptArguments);
+  numbers = std::move(keptNumbers);
 }
 
 // Without a list every row of keys has a column.
@@ -218,11 +235,18 @@ SmallVector<Value> ssa::joinSums(Emitter &e, ValueRange a, ValueRange b) {
   return {max, e.fadd(e.fmul(a[1], rescale(a[0])), e.fmul(b[1], rescale(b[0])))};
 }
 
-Value ssa::getReference(Emitter &e, Value max, Value sum) {
-  // A row of nothing but -inf has the sum 0: its scores become 0 wherever they are visible.
+Value ssa::getLse(Emitter &e, Value max, Value sum) {
   Value isEmpty = arith::CmpFOp::create(e.builder, e.loc, arith::CmpFPredicate::OEQ, sum, e.f32(0));
-  Value log = math::Log2Op::create(e.builder, e.loc, sum);
-  return e.select(isEmpty, e.f32(std::numeric_limits<double>::infinity()), e.fadd(max, log));
+  Value lse = e.fmul(e.fadd(max, math::Log2Op::create(e.builder, e.loc, sum)), e.f32(1 / log2OfE));
+  return e.select(isEmpty, e.f32(-std::numeric_limits<double>::infinity()), lse);
+}
+
+Value RouteContext::loadReference(KernelBuilder &k, ValueRange place) const {
+  Value lse = k.load(get(k, RouteArgument::lse), place);
+  // Scores of a row of nothing but -inf become 0 wherever they are visible.
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  Value isEmpty = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, lse, k.f32(-infinity));
+  return k.select(isEmpty, k.f32(infinity), k.fmul(lse, k.f32(log2OfE)));
 }
 
 //===----------------------------------------------------------------------===//

@@ -15,12 +15,13 @@
 #include "Conversion.h"
 #include "ScoreRegion.h"
 #include "ssa/IR/Geometry.h"
+#include "ssa/IR/SharedSums.h"
 #include "ssa_gpu/IR/SSAGPU.h"
 
 namespace mlir::ssa {
 
 /// What the kernels of a `route` have as arguments; those that an op has none of are left out.
-enum class RouteArgument { query, key, keyMax, scores, weights, scales, within, tokens, queries, firstBatch, references, partMaxima, partSums, steps, keyMap, queryMap, firstRow, selection, topkTokens, topkQueries, scratch, lists, maxima };
+enum class RouteArgument { query, key, keyMax, scores, weights, scales, within, tokens, queries, firstBatch, lse, partMaxima, partSums, steps, keyMap, queryMap, firstRow, selection, topkTokens, topkQueries, scratch, lists, maxima };
 
 /// A `route` with what its kernels see of it.
 class RouteContext {
@@ -39,8 +40,14 @@ public:
   void addArgument(RouteArgument a, Value v);
   /// Another value for one that is there, or a new one.
   void setArgument(RouteArgument a, Value v);
+  /// Makes kernels whose further arguments later ones do not have.
+  void buildApart(llvm::function_ref<void()> build);
   SmallVector<Value> getCaptured(KernelBuilder &k) const;
   bool isSoftmax() const { return op.getNormalize() == Normalization::softmax; }
+  /// Whether sums have to be made first: of a softmax that takes none from attention.
+  bool makesSums() const { return isSoftmax() && !sumsFrom; }
+  /// The reference of a row of one head: its scores become `2^(exponent - reference)`.
+  Value loadReference(KernelBuilder &k, ValueRange place) const;
   bool isMax() const { return op.getReduce() == Reduction::max; }
 
   /// The number (i32) that a sequence of the part has among all.
@@ -75,9 +82,12 @@ public:
   int64_t dim, heads, keyHeads, cells, group, queryBlock;
   int64_t rowsPerList = 0; // rows of scores that share a list; 0: all do
   double scale;
+  SparseAttendOp sumsFrom; // null where a softmax makes its own
   SmallVector<Value> arguments; // of all kernels, on the host
 
 private:
+  Value getSharedLse();
+
   SmallVector<int> numbers;
   SmallVector<Value> captured;
   unsigned firstCaptured = 0;
@@ -103,8 +113,8 @@ Value exp2(Emitter &e, Value x);
 /// Maximum of exponents and sum of `2^(exponent - maximum)` of a row, of two parts of it together; scalars.
 SmallVector<Value> joinSums(Emitter &e, ValueRange a, ValueRange b);
 
-/// What maximum and sum of a row mean for its scores: they become `2^(exponent - reference)`.
-Value getReference(Emitter &e, Value max, Value sum);
+/// The logarithm of a row's sum, from maximum and sum of powers of 2; -inf where there is nothing.
+Value getLse(Emitter &e, Value max, Value sum);
 
 /// Makes the kernels on tensor cores; false if they do not take the op. Where warps have roles (RouteRoles) these make what they can.
 bool buildRouteTiles(RouteContext &context, TargetAttr target);

@@ -84,7 +84,7 @@ bool RoutePlan::setSizes(const RouteContext &c, int64_t pairsOfTile, int64_t key
   keys = keysOfStep;
   setPairs(*this, c);
   keyStages = sumsStages = 2;
-  if (c.isSoftmax() && ofSums(c).sumsBytes(c) > sharedBytes)
+  if (c.makesSums() && ofSums(c).sumsBytes(c) > sharedBytes)
     sumsStages = 1;
   for (bool keeps : {true, false})
     for (int64_t stages : {2, 1}) {
@@ -92,7 +92,7 @@ bool RoutePlan::setSizes(const RouteContext &c, int64_t pairsOfTile, int64_t key
       queryStages = keeps ? chunks : stages;
       keyStages = stages;
       if (scoresBytes(c) <= sharedBytes)
-        return !c.isSoftmax() || ofSums(c).sumsBytes(c) <= sharedBytes;
+        return !c.makesSums() || ofSums(c).sumsBytes(c) <= sharedBytes;
     }
   return false;
 }

@@ -195,7 +195,7 @@ void RouteRoleKernel::takeReferences(TileEmitter &t) {
     return;
   references = ofPairs(t, f32Type(), [&](Value number) -> Value {
     Pair p = getPair(number, i32(0));
-    return arith::NegFOp::create(builder, loc, load(get(RouteArgument::references), {batch, p.head, p.m}));
+    return arith::NegFOp::create(builder, loc, c.loadReference(*this, {batch, p.head, p.m}));
   });
 }
 
@@ -393,7 +393,7 @@ static bool setRoleTypes(RoutePlan &plan, const RouteContext &c, TargetAttr targ
 
 std::optional<RouteRolePlans> RouteRolePlans::get(const RouteContext &c, TargetAttr target, int64_t otherBytes, int64_t maxGroups) {
   RouteRolePlans plans{RoutePlan(c, target), RoutePlan(c, target)};
-  if (!setRoleTypes(plans.sums, c, target) || !setRoleTypes(plans.scores, c, target) || (c.isSoftmax() && !plans.sums.setSumsWithRoles(c)) ||
+  if (!setRoleTypes(plans.sums, c, target) || !setRoleTypes(plans.scores, c, target) || (c.makesSums() && !plans.sums.setSumsWithRoles(c)) ||
       !plans.scores.setScoresWithRoles(c, otherBytes, maxGroups))
     return std::nullopt;
   // The accelerator fills a group's rows as a whole.
@@ -412,10 +412,12 @@ void ssa::addRoleArguments(RouteContext &c) {
 }
 
 void ssa::buildReferences(RouteContext &c, const RouteRolePlans &plans, TargetAttr target) {
-  addPartArguments(c);
-  setMaps(c, plans.sums);
-  RouteRoleKernel(c, plans.sums, "ssa_route_softmax", /*keysFirst=*/false).buildSums(target.numSMs());
-  joinRouteParts(c);
+  c.buildApart([&] {
+    addPartArguments(c);
+    setMaps(c, plans.sums);
+    RouteRoleKernel(c, plans.sums, "ssa_route_softmax", /*keysFirst=*/false).buildSums(target.numSMs());
+    joinRouteParts(c);
+  });
 }
 
 bool ssa::buildRouteRoles(RouteContext &c, TargetAttr target) {
@@ -423,7 +425,7 @@ bool ssa::buildRouteRoles(RouteContext &c, TargetAttr target) {
   if (!plans)
     return false;
   addRoleArguments(c);
-  if (c.isSoftmax())
+  if (c.makesSums())
     buildReferences(c, *plans, target);
   constexpr int64_t itemsPerBlock = 2;
   setMaps(c, plans->scores);

@@ -93,7 +93,7 @@ void RouteRowKernel::buildSoftmaxRow(Value batch, Value head, Value row) {
     state = joinSums(*this, state, other);
   }
   ifThen(eq(lane(), i32(0)), [&] {
-    store(getReference(*this, state[0], state[1]), get(RouteArgument::references), {batch, head, row});
+    store(getLse(*this, state[0], state[1]), get(RouteArgument::lse), {batch, head, row});
   });
 }
 
@@ -110,7 +110,7 @@ void RouteRowKernel::buildScore(Value batch, Value cell, Value row, Value column
         return loop(first, end, index(1), initial, [&](Value head, ValueRange joined) -> SmallVector<Value> {
           Value x = getScore(batch, head, row, toIndex(j), visible.position);
           if (context.isSoftmax())
-            x = exp2(*this, fsub(getExponent(x), load(get(RouteArgument::references), {batch, head, row})));
+            x = exp2(*this, fsub(getExponent(x), context.loadReference(*this, {batch, head, row})));
           if (context.isMax())
             return {arith::MaximumFOp::create(builder, loc, joined[0], x)};
           return {fadd(joined[0], x)};
@@ -159,7 +159,7 @@ static void buildScores(RouteContext &context) {
 }
 
 void ssa::buildRouteRows(RouteContext &context) {
-  if (context.isSoftmax())
+  if (context.makesSums())
     buildSoftmaxRows(context);
   buildScores(context);
 }

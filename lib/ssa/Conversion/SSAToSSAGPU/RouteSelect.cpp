@@ -187,10 +187,10 @@ Value RouteSelect::isUsed() const {
   return e.both(e.both(isLong, fits), e.le(e.index(blocks), tiles));
 }
 
-/// Of a softmax: a reference, and maximum and sum of each part.
+/// Of a softmax that makes its sums: a reference, and maximum and sum of each part.
 Value RouteSelect::getBytesPerRow() const {
   Emitter e(host->builder, topk.getLoc());
-  if (route.getNormalize() != Normalization::softmax)
+  if (route.getNormalize() != Normalization::softmax || SharedSums::of(route))
     return e.index(0);
   Value parts = e.ceilDiv(e.dim(host->getBuffer(route.getKey()), 2), e.index(columnsPerPart));
   return e.mul(e.index(route.getQuery().getType().getDimSize(1) * 4), e.add(e.mul(parts, e.index(2)), e.index(1)));
@@ -227,7 +227,7 @@ LogicalResult RouteSelect::build(const RowPart &part, Value selection) const {
     return failure();
   std::optional<RouteRolePlans> plans = RouteRolePlans::get(context, target, getSelectorBytes(), SelectRoleKernel::maxGroups);
   addRoleArguments(context);
-  if (context.isSoftmax())
+  if (context.makesSums())
     buildReferences(context, *plans, target);
   setMaps(context, plans->scores);
   Value queries = e.dim(host->getBuffer(topk.getQueries() ? topk.getQueries() : route.getQuery()), 2);

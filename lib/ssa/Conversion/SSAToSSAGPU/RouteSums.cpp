@@ -154,7 +154,7 @@ void ssa::joinRouteParts(RouteContext &c) {
       SmallVector<Value> state = k.loop(k.index(0), k.dim(sums, 3), k.index(1), initial, [&](Value part, ValueRange carried) {
         return joinSums(k, carried, {k.load(maxima, {batch, head, m, part}), k.load(sums, {batch, head, m, part})});
       });
-      k.store(getReference(k, state[0], state[1]), c.get(k, RouteArgument::references), {batch, head, m});
+      k.store(getLse(k, state[0], state[1]), c.get(k, RouteArgument::lse), {batch, head, m});
     });
   });
   k.finish();

@@ -119,19 +119,17 @@ void RouteTileKernel::fillVisible(TileEmitter &t) {
   fill(visibleArrays.sinkEnd, &VisibleBlocks::sinkEnd);
 }
 
-/// Writes what the pairs of a chunk have one of each.
+/// Writes what the pairs of a chunk have one of each; references negated.
 void RouteTileKernel::fillPairs(TileEmitter &t, Value chunk, Value slot) {
-  auto fill = [&](Value ring, RouteArgument a, bool negated) {
-    if (!ring)
-      return;
-    t.fill(t.slot(ring, slot), [&](Value entry) -> Value {
-      Pair p = getPair(entry, chunk);
-      Value value = load(get(a), {batch, p.head, p.m});
-      return negated ? arith::NegFOp::create(builder, loc, value).getResult() : value;
-    });
+  auto fill = [&](Value ring, llvm::function_ref<Value(ValueRange place)> value) {
+    if (ring)
+      t.fill(t.slot(ring, slot), [&](Value entry) {
+        Pair p = getPair(entry, chunk);
+        return value({batch, p.head, p.m});
+      });
   };
-  fill(weightRing, RouteArgument::weights, false);
-  fill(referenceRing, RouteArgument::references, true);
+  fill(weightRing, [&](ValueRange place) { return load(get(RouteArgument::weights), place); });
+  fill(referenceRing, [&](ValueRange place) -> Value { return arith::NegFOp::create(builder, loc, c.loadReference(*this, place)); });
 }
 
 void RouteTileKernel::loadRows(TileEmitter &t, const BufferView &view, Value tile, int64_t width,
@@ -344,11 +342,12 @@ bool ssa::buildRouteTiles(RouteContext &c, TargetAttr target) {
   RoutePlan plan(c, target);
   if (!target.hasMMASync() || !target.hasCpAsync() || !plan.elementType || !plan.setSizes(c) || !setWidths(plan, c))
     return false;
-  if (c.isSoftmax()) {
-    addPartArguments(c);
-    RoutePlan sums = plan.ofSums(c);
-    RouteTileKernel(c, sums, "ssa_route_softmax", /*keysFirst=*/false).buildSums();
-    joinRouteParts(c);
+  if (c.makesSums()) {
+    c.buildApart([&] {
+      addPartArguments(c);
+      RouteTileKernel(c, plan.ofSums(c), "ssa_route_softmax", /*keysFirst=*/false).buildSums();
+      joinRouteParts(c);
+    });
   }
   constexpr int64_t wantedItems = 1024;
   c.addArgument(RouteArgument::steps, getStepsPerItem(c, plan, wantedItems));

@@ -6,6 +6,7 @@
 #include "ElementKernel.h"
 #include "Glue.h"
 #include "ssa/Conversion/Passes.h"
+#include "ssa/IR/SharedSums.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -175,6 +176,7 @@ private:
   func::FuncOp createTarget();
   LogicalResult findChains();
   LogicalResult findJoins();
+  LogicalResult checkSharedSums();
   LogicalResult convertOp(Operation *op);
   LogicalResult convertTopK(TopKOp op);
   LogicalResult convertJoin(Operation *op);
@@ -211,7 +213,7 @@ func::FuncOp FunctionConversion::createTarget() {
 LogicalResult FunctionConversion::run() {
   if (!source.getBody().hasOneBlock())
     return source.emitOpError("cannot be launched: it has more than one block");
-  if (failed(findChains()) || failed(findJoins()))
+  if (failed(findChains()) || failed(findJoins()) || failed(checkSharedSums()))
     return failure();
   target = createTarget();
   builder.setInsertionPointToStart(&target.getBody().front());
@@ -280,6 +282,24 @@ LogicalResult FunctionConversion::findJoins() {
       return refuse("part " + Twine(fused.getPart()) + " is made on CUDA cores");
     links.insert(join->attend);
     joins.try_emplace(&op, *join);
+  }
+  return success();
+}
+
+/// Sums are there when a route is converted.
+LogicalResult FunctionConversion::checkSharedSums() {
+  for (auto op : source.getBody().front().getOps<RouteOp>()) {
+    if (!op->hasAttr(SharedSums::attrName))
+      continue;
+    auto refuse = [&](const Twine &reason) { return op.emitOpError() << "cannot have '" << SharedSums::attrName << "': " << reason; };
+    if (op.getNormalize() != Normalization::softmax || op.getBound())
+      return refuse("it makes no softmax of products");
+    std::string why = "no 'ssa.sparse_attend' has the same queries and keys";
+    FailureOr<SparseAttendOp> attend = SharedSums::find(op, [&](const Twine &reason) { why = reason.str(); });
+    if (failed(attend))
+      return refuse(why);
+    if (!attend->getOperation()->isBeforeInBlock(op))
+      return refuse("'ssa.sparse_attend' with the same sums stands behind it");
   }
   return success();
 }
