@@ -36,6 +36,14 @@ func.func @per_query(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x4x?x16xi32>) -> !q {
   return %o : !q
 }
 
+// The same where the device looks how much lists agree.
+func.func @per_query_any(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x4x?x16xi32>) -> !q {
+  %s = ssa.from_indices %t : tensor<?x4x?x16xi32> -> !ssa.selection<?x4x?x16, key_block = 64>
+  %o, %l = ssa.sparse_attend %q, %k, %v at %s {mask = #ssa.mask<causal>, ssa.choose_at_run_time}
+      : !q, !kv, !kv, !ssa.selection<?x4x?x16, key_block = 64> -> !q, !l
+  return %o : !q
+}
+
 // The same where the share is known that the list of the next query has in common.
 func.func @per_query_0(%q: !q, %k: !kv, %v: !kv, %t: tensor<?x4x?x16xi32>) -> !q {
   %s = ssa.from_indices %t : tensor<?x4x?x16xi32> -> !ssa.selection<?x4x?x16, key_block = 64>

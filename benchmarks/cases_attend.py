@@ -112,6 +112,7 @@ def per_query(entry, agreement):
         implementations = {"ssa": ours(bundles, "attend", entry, q, k, v, chosen)}
         if agreement is not None:
             implementations["ssa, agreement unsaid"] = ours(bundles, "attend", "per_query", q, k, v, chosen)
+        implementations["ssa, device chooses"] = ours(bundles, "attend", "per_query_any", q, k, v, chosen)
         implementations |= {"triton": lambda: peers.triton_lists(q, k, v, chosen, block), "fla": lambda: peers.fla_lists(q, k, v, chosen, block)}
         return Prepared(implementations, attention_check(q, k, v, keep), flop=4 * DIM * HEADS // KEY_HEADS * selected_pairs(chosen, block, 1, n, n),
                         notes={"agreement": inputs.measure_agreement(chosen)})

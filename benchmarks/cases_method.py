@@ -51,7 +51,8 @@ def nsa(entry, agreement):
         right = weights[0] * compressed_rows(q, k, v, at, block) + weights[1] * attention_rows(q, k, v, keep, at)
         blocks = n / block
         flop = 4 * DIM * HEADS * (n * blocks / 2 + n * (width - 0.5) * block)
-        return Prepared({"ssa": ours(bundles, "methods", entry, q, k, v, *gates)}, most_rows(at, right, v.abs().max()), flop=flop,
+        implementations = {"ssa": ours(bundles, "methods", entry, q, k, v, *gates), "ssa, device chooses": ours(bundles, "methods", "nsa_any", q, k, v, *gates)}
+        return Prepared(implementations, most_rows(at, right, v.abs().max()), flop=flop,
                         notes={"agreement": inputs.agreement_of(select(q, k), n)}, dense=dense(q, k, v))
 
     return prepare

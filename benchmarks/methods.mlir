@@ -22,7 +22,7 @@ func.func private @compressed_nsa(%q: !q_nsa, %k: !kv_nsa, %kc: !kv_nsa, %v: !kv
   return %o, %l : !q_nsa, !l_nsa
 }
 
-// Lists of neighbouring queries that have little in common; and those that share three quarters.
+// Lists of neighbouring queries that have little in common; and those that share three quarters; and such that the device looks at.
 func.func @nsa_0(%q: !q_nsa, %k: !kv_nsa, %v: !kv_nsa, %g1: !l_nsa, %g2: !l_nsa) -> !q_nsa {
   %kc = ssa.pool mean %k {blocks = #ssa.blocks<64>} : !kv_nsa -> !kv_nsa
   %o1, %l1 = func.call @compressed_nsa(%q, %k, %kc, %v) : (!q_nsa, !kv_nsa, !kv_nsa, !kv_nsa) -> (!q_nsa, !l_nsa)
@@ -36,6 +36,14 @@ func.func @nsa_75(%q: !q_nsa, %k: !kv_nsa, %v: !kv_nsa, %g1: !l_nsa, %g2: !l_nsa
   %o1, %l1 = func.call @compressed_nsa(%q, %k, %kc, %v) : (!q_nsa, !kv_nsa, !kv_nsa, !kv_nsa) -> (!q_nsa, !l_nsa)
   %a = func.call @select_nsa(%q, %k, %kc) : (!q_nsa, !kv_nsa, !kv_nsa) -> !sel_nsa
   %o2, %l2 = ssa.sparse_attend %q, %k, %v at %a {mask = #ssa.mask<causal>, ssa.agreement = 0.75 : f64} : !q_nsa, !kv_nsa, !kv_nsa, !sel_nsa -> !q_nsa, !l_nsa
+  %o = ssa.mix (%o1, %g1), (%o2, %g2) : !q_nsa, !l_nsa, !q_nsa, !l_nsa -> !q_nsa
+  return %o : !q_nsa
+}
+func.func @nsa_any(%q: !q_nsa, %k: !kv_nsa, %v: !kv_nsa, %g1: !l_nsa, %g2: !l_nsa) -> !q_nsa {
+  %kc = ssa.pool mean %k {blocks = #ssa.blocks<64>} : !kv_nsa -> !kv_nsa
+  %o1, %l1 = func.call @compressed_nsa(%q, %k, %kc, %v) : (!q_nsa, !kv_nsa, !kv_nsa, !kv_nsa) -> (!q_nsa, !l_nsa)
+  %a = func.call @select_nsa(%q, %k, %kc) : (!q_nsa, !kv_nsa, !kv_nsa) -> !sel_nsa
+  %o2, %l2 = ssa.sparse_attend %q, %k, %v at %a {mask = #ssa.mask<causal>, ssa.choose_at_run_time} : !q_nsa, !kv_nsa, !kv_nsa, !sel_nsa -> !q_nsa, !l_nsa
   %o = ssa.mix (%o1, %g1), (%o2, %g2) : !q_nsa, !l_nsa, !q_nsa, !l_nsa -> !q_nsa
   return %o : !q_nsa
 }

@@ -82,8 +82,16 @@ def add_stretches():
         ordered(f"stretches, {name}", schedule, *arguments, **options)
 
 
+def add_choices():
+    """Both schedules of an op of which the device chooses one, by how much lists agree: always the second, and the first unless all are the same."""
+    arguments, key_outer, union = (32, 2, [(2, 5, 64, 1, False)]), f"order = key_outer, {tile(64, 64)}", f"order = union, {tile(64, 64)}"
+    for percent in (0, 100):
+        ordered(f"the device chooses, from {percent} %", f"{key_outer}>, ssa.agreeing = #ssa.agreeing<percent = {percent}, schedule = <{union}>", *arguments, d=128)
+
+
 add_split()
 add_stretches()
 add_unions()
 add_key_outer()
 add_runs()
+add_choices()

@@ -42,3 +42,33 @@ func.func private @pair_order() attributes {s = #ssa.schedule<order = union, ins
 
 // expected-error @below {{expected 'stages' to be in 1 .. 8, but got 0}}
 func.func private @pair_stages() attributes {s = #ssa.schedule<instruction = tcgen05, tile_rows = 128, tile_keys = 64, stages = 0, pair = true>}
+
+// -----
+
+// expected-error @below {{expected 'percent' to be in 0 .. 100, but got 101}}
+func.func private @percent() attributes {s = #ssa.agreeing<percent = 101, schedule = <instruction = mma_sync, tile_rows = 64, tile_keys = 32, stages = 2>>}
+
+// -----
+
+// expected-error @below {{'func.func' op cannot have 'ssa.agreeing': it belongs to 'ssa.sparse_attend'}}
+func.func private @agreeing() attributes {ssa.agreeing = #ssa.agreeing<percent = 1, schedule = <instruction = mma_sync, tile_rows = 64, tile_keys = 32, stages = 2>>}
+
+// -----
+
+// expected-error @below {{'builtin.module' op cannot have 'ssa.when': it belongs to a kernel}}
+module attributes {ssa.when = #ssa.when<argument = 0, is = true>} {}
+
+// -----
+
+// expected-error @below {{'func.func' op expected 'ssa.when' to be a '#ssa.when', but got true}}
+func.func private @when() attributes {ssa.when = true}
+
+// -----
+
+// expected-error @below {{expected 'rows' to be in 1 .. 2147483647, but got 0}}
+func.func private @overlap_rows() attributes {s = #ssa.overlap<rows = 0>}
+
+// -----
+
+// expected-error @below {{expected 'lanes' to be in 1 .. 16, but got 17}}
+func.func private @overlap_lanes() attributes {s = #ssa.overlap<rows = 64, lanes = 17>}

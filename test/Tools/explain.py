@@ -112,6 +112,22 @@ def agreement_changes_the_order():
 
 
 @case
+def the_device_chooses():
+    """Both schedules are told, with the agreement from which on the second one is the better; kernels of the one that is not used cost a launch."""
+    pattern = ROOT / "benchmarks/attend.mlir"
+    random = explain(pattern, "--chip=sm_90a", "--choose-at-run-time")
+    entry = next(e for e in random["entries"] if e["entry"] == "per_query")
+    choice, leaving = entry["choices"][0], [k for k in entry["kernels"] if k.get("leaves")]
+    check(choice["source"] == "device" and "order = key_outer" in choice["chosen"]["schedule"], f"{choice}")
+    check("order = union" in choice["on_device"]["other"]["schedule"], f"{choice}")
+    least, same, most = choice["on_device"]["times"]
+    check(least["ms"] < least["agreeing_ms"] and same["agreeing_ms"] <= same["ms"] and most["agreeing_ms"] < 0.9 * most["ms"], f"{choice['on_device']}")
+    check(len(leaving) == 3 and sum(k["ms"] for k in leaving) < 0.01, f"{leaving}")
+    shown = ssa_opt("--explain", pattern, "--chip=sm_90a", "--choose-at-run-time").stdout
+    check("the device chooses: schedule 2 where the next query's list has" in shown, shown)
+
+
+@case
 def memory_saved_by_compression():
     said = explain(ROOT / "examples/kv-compress.mlir", "--chip=sm_90a")
     compress = next(e for e in said["entries"] if e["entry"] == "compress")
@@ -142,6 +158,7 @@ def refusals():
     for arguments, words in (
             (["--explain", "--emit=ptx", nsa], "'--explain' and '--emit' exclude each other"),
             (["--sizes=4096", nsa], "'--sizes' needs '--explain' or '--emit'"),
+            (["--choose-at-run-time", nsa], "'--choose-at-run-time' needs '--explain' or '--emit'"),
             (["--explain-registers", "--emit=plan", nsa], "'--explain-registers' needs '--explain'"),
             (["--explain", "--sizes=many", nsa], "expected 'sizes' to be like '131072' or 'tokens=131072,queries=16,NAME=1024', of numbers in 1 .. "
                                                  "2147483647, but got 'many'"),

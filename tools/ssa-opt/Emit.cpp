@@ -45,6 +45,10 @@ static llvm::cl::opt<double> agreement("agreement", llvm::cl::value_desc("0 .. 1
                                        llvm::cl::desc("share that lists of neighbouring queries have in common (with --emit or --explain); default: "
                                                       "lists at random"));
 
+static llvm::cl::opt<bool> chooseAtRunTime("choose-at-run-time",
+                                           llvm::cl::desc("let the device choose between schedules for lists that agree and for others, where that "
+                                                          "pays (with --emit or --explain)"));
+
 static llvm::cl::opt<std::string> tuningFile("tuning", llvm::cl::value_desc("FILE"),
                                              llvm::cl::desc("schedules that ssa-tune measured (with --emit or --explain)"));
 
@@ -59,6 +63,8 @@ static StringRef findStrayOption() {
     return "sizes";
   if (agreement.getNumOccurrences())
     return "agreement";
+  if (chooseAtRunTime.getNumOccurrences())
+    return "choose-at-run-time";
   if (everyLaneArrives.getNumOccurrences())
     return "every-lane-arrives";
   return tuningFile.getNumOccurrences() ? "tuning" : "";
@@ -107,6 +113,7 @@ std::optional<LogicalResult> ssa::runEmission(llvm::StringRef input, llvm::Strin
   options.emission = emission;
   options.schedules.sizesText = sizes;
   options.schedules.agreement = agreement;
+  options.schedules.chooseAtRunTime = chooseAtRunTime;
   options.schedules.tuningFile = tuningFile;
   options.lowering.everyLaneArrives = everyLaneArrives;
   options.chips = chips;

@@ -252,6 +252,74 @@ def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
   }];
 }
 
+def SSA_AgreeingAttr : AttrDef<SSA_Dialect, "Agreeing"> {
+  let mnemonic = "agreeing";
+  let summary = "another schedule, for lists that agree";
+  let description = [{
+    A decision of `ssa-select-schedule`, or one written by hand as the attribute `ssa.agreeing` of an `ssa.sparse_attend` that has a schedule as well:
+    which of the two is used is found out on the device. A kernel looks at lists of neighbouring queries, a fixed sample of them; where the next
+    query's list has at least `percent` percent of their numbers, too, the kernels of `schedule` do the work, else those of `ssa.schedule`. Kernels
+    of both are launched, and those of the other one leave at once.
+
+    - `percent`: in 0 .. 100.
+
+    Example: `#ssa.agreeing<percent = 60, schedule = <order = union, instruction = wgmma, tile_rows = 64, tile_keys = 64, stages = 3>>`.
+  }];
+  let parameters = (ins "int64_t":$percent, "::mlir::ssa::ScheduleAttr":$schedule);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The attribute of ops that holds it.
+    static StringRef attrName() { return "ssa.agreeing"; }
+    /// That of `op`, null if it has none.
+    static AgreeingAttr of(Operation *op) { return op->getAttrOfType<AgreeingAttr>(attrName()); }
+    /// Whether `op` can have it: its schedule for `target`, and lists that have neighbours. If not, `reason` follows the name of the op.
+    LogicalResult verifyFor(SparseAttendOp op, TargetAttr target, function_ref<void(const Twine &)> reason) const;
+  }];
+}
+
+def SSA_WhenAttr : AttrDef<SSA_Dialect, "When"> {
+  let mnemonic = "when";
+  let summary = "a kernel that does nothing unless a flag in memory is set";
+  let description = [{
+    As the attribute `ssa.when` of a kernel, a `gpu.func`: it is launched in any case, and ends at once unless the first element of argument number
+    `argument`, a buffer of `i1`, is `is`. `ssa-guard-kernels` makes it so.
+
+    Example: `#ssa.when<argument = 3, is = true>`.
+  }];
+  let parameters = (ins "int64_t":$argument, "bool":$is);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    /// The attribute of kernels that holds it.
+    static StringRef attrName() { return "ssa.when"; }
+    /// That of `kernel`, null if it has none.
+    static WhenAttr of(Operation *kernel) { return kernel->getAttrOfType<WhenAttr>(attrName()); }
+  }];
+}
+
+def SSA_OverlapAttr : AttrDef<SSA_Dialect, "Overlap"> {
+  let mnemonic = "overlap";
+  let summary = "select for some queries while those before attend";
+  let description = [{
+    Written as the attribute `ssa.overlap` of an `ssa.sparse_attend` whose lists an `ssa.topk` makes from scores, and nothing else reads: queries are
+    taken some at a time, scored, selected for and attended, and the next ones are begun before the last have ended. No result depends on it.
+
+    - `rows`: lists of a chunk, a multiple of so many as share a tile of attention or a list of `within`.
+    - `lanes`: chunks that are under way at a time, 1 to 16. Each has workspace of its own.
+
+    Example: `#ssa.overlap<rows = 16384, lanes = 2>`.
+  }];
+  let parameters = (ins "int64_t":$rows, DefaultValuedParameter<"int64_t", "2">:$lanes);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The attribute of ops that holds it.
+    static StringRef attrName() { return "ssa.overlap"; }
+    /// That of `op`, null if it has none.
+    static OverlapAttr of(Operation *op) { return op->getAttrOfType<OverlapAttr>(attrName()); }
+  }];
+}
+
 def SSA_ChunkAttr : AttrDef<SSA_Dialect, "Chunk"> {
   let mnemonic = "chunk";
   let summary = "how many rows of scores exist at a time";

@@ -64,11 +64,13 @@ def SSASelectSchedulePass : Pass<"ssa-select-schedule", "::mlir::ModuleOp"> {
 
     Sizes that types leave open are assumed: `sizes=tokens=131072,queries=16,batch=2,NAME=1024`, where `NAME` is an argument
     whose rows are not plain, and a number alone is `tokens`. `agreement` is the share of a list that the next query's list has too;
-    an op may say its own by the attribute `ssa.agreement`. Where neither does, lists count as random, and orders that join or transpose
-    lists are not chosen.
+    an op may say its own by the attribute `ssa.agreement`. Where neither does, what is usual for lists of their kind is assumed; with
+    `choose-at-run-time`, or for an op that has the attribute `ssa.choose_at_run_time`, it is measured where the model says that the best schedules for
+    lists that agree and for lists that do not differ by more than that costs: `ssa.agreeing` has the second schedule.
   }];
   let options = [Option<"sizesText", "sizes", "std::string", "\"131072\"", "the sizes that are assumed where types leave them open">,
                  Option<"agreement", "agreement", "double", "-1.0", "the share that lists of neighbouring queries have in common; negative: not said">,
+                 Option<"chooseAtRunTime", "choose-at-run-time", "bool", "false", "let the device choose where nobody says how much lists agree">,
                  Option<"tuningFile", "tuning", "std::string", "\"\"", "a file that ssa-tune wrote">];
 }
 
@@ -101,6 +103,15 @@ def SSAMergeKernelsPass : Pass<"ssa-merge-kernels", "::mlir::ModuleOp"> {
     launches of the others launch that.
   }];
   let statistics = [Statistic<"numMerged", "num-merged", "kernels left out">];
+}
+
+def SSAGuardKernelsPass : Pass<"ssa-guard-kernels", "::mlir::ModuleOp"> {
+  let summary = "let kernels of a branch that is not taken leave at once";
+  let description = [{
+    A kernel that is launched where a flag in the device's memory says so has the attribute `ssa.when = #ssa.when<argument = 3, is = true>`: it begins by reading the
+    first element of this argument, and ends there if that is not what it should be. Nothing else of such a kernel changes.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect", "::mlir::memref::MemRefDialect"];
 }
 
 def SSADependentLaunchesPass : Pass<"ssa-dependent-launches", "::mlir::ModuleOp"> {

@@ -24,6 +24,9 @@ inline constexpr llvm::StringLiteral originAttrName = "ssa.origin";
 /// On a loop of a host function: how many runs that follow one another may be under way at a time, as each has memory of its own.
 inline constexpr llvm::StringLiteral lanesAttrName = "ssa.lanes";
 
+/// On an attention op: which schedule is used may be left to the device.
+inline constexpr llvm::StringLiteral chooseAtRunTimeAttrName = "ssa.choose_at_run_time";
+
 /// The attribute of a module whose kernels may be launched before those before them have ended, and of a launch whose kernel waits by itself for those.
 inline constexpr llvm::StringLiteral dependentLaunchesAttrName = "ssa.dependent_launches";
 inline constexpr llvm::StringLiteral dependentAttrName = "ssa.dependent";

@@ -35,6 +35,8 @@ struct AttendProblem {
   double getKeysPerList(int64_t count) const;
   /// Different keys in the lists of `count` neighbouring queries that have one each, averaged over the sequence.
   double getUnion(int64_t count) const;
+  /// Whether lists that agree as they are taken to have the second one of two schedules.
+  bool agree(AgreeingAttr agreeing) const { return 100 * agreement >= agreeing.getPercent(); }
   /// FLOP of the products that are wanted: of pairs of a query and a key that it attends to.
   double getUsefulFlop() const;
   double getFlopPerPair() const { return 2.0 * (dim + valueDim); }
@@ -63,11 +65,32 @@ Prediction predictAttend(const AttendProblem &problem, ScheduleAttr schedule, Ta
 /// The same with the other kernels of its order.
 RatedSchedule rateSchedule(const AttendProblem &problem, ScheduleAttr schedule, TargetAttr target);
 
+/// What the kernels of a schedule cost where they are launched and leave at once.
+double getIdleSeconds(const AttendProblem &problem, ScheduleAttr schedule);
+
 /// All of `enumerateSchedules`, the shortest time first.
 SmallVector<RatedSchedule> rateSchedules(const AttendProblem &problem, TargetAttr target);
 
 /// What the fastest kernel without lists would take; nothing where there are none, or the keys are gathered by them.
 std::optional<Prediction> predictDense(SparseAttendOp op, AssumedSizes &sizes, TargetAttr target);
+
+/// The measured schedule, unless another is predicted to be faster by more than the model is wrong, as far as that is known for the chip.
+ScheduleAttr chooseSchedule(const AttendProblem &problem, TargetAttr target);
+
+/// A schedule for lists that agree in less than `percent`, and one for others.
+struct ChoiceOnDevice {
+  ScheduleAttr schedule;
+  AgreeingAttr agreeing;
+};
+
+/// What the device is to choose from, where nobody knows how much lists agree. Fails with a reason where that does not pay: a phrase about the op.
+FailureOr<ChoiceOnDevice> chooseOnDevice(const AttendProblem &problem, TargetAttr target, llvm::function_ref<void(const Twine &reason)> refuse);
+
+/// The schedule of the op that is used for lists that agree as they are taken to.
+ScheduleAttr getUsedSchedule(const AttendProblem &problem);
+
+/// What lists agree in that have little in common, and much.
+inline constexpr double leastAgreement = 0, mostAgreement = 0.9;
 
 /// The most registers that a thread which multiplies can have.
 int64_t getRegisterBound(SparseAttendOp op, ScheduleAttr schedule, TargetAttr target);

@@ -63,6 +63,8 @@ Prediction predictKernel(Operation *op, StringRef kernel, AssumedSizes &sizes, T
 
 /// What a launch costs on the device.
 inline constexpr double launchSeconds = 3e-6;
+/// The same of a kernel that leaves at once, one behind another.
+inline constexpr double idleLaunchSeconds = 1.2e-6;
 
 /// The sizes that are taken where a type leaves them open, and what is assumed of selections.
 struct Assumptions {

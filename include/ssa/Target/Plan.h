@@ -113,6 +113,12 @@ struct PlanTensorMap {
   std::string swizzle, l2Promotion, fill, interleave;
 };
 
+/// The first element of a buffer, and what it is where a launch does something.
+struct PlanWhen {
+  unsigned buffer = 0;
+  bool is = true;
+};
+
 struct PlanLaunch {
   std::string kernel;
   std::array<ValueNumber, 3> grid;
@@ -121,6 +127,7 @@ struct PlanLaunch {
   SmallVector<int64_t, 3> cluster;
   bool isDependent = false; // the kernel waits by itself for those before it
   std::optional<ValueNumber> condition;
+  std::optional<PlanWhen> when; // the kernel leaves at once otherwise
   std::vector<PlanKernelArgument> arguments;
   SmallVector<unsigned> after, reads, writes;
   /// The number of the op that it is launched for, if ops are numbered. Not written.

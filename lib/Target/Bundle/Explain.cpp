@@ -51,7 +51,9 @@ private:
   void explainLaunches(const Plan &plan, const PlanSizes &sizes, AssumedSizes &assumed, ExplainedEntry &entry);
   void addFusion(Operation *op, AssumedSizes &assumed, ExplainedEntry &entry);
   ExplainedChoice explainChoice(SparseAttendOp op, AssumedSizes &sizes);
+  ExplainedAgreement explainAgreement(const AttendProblem &problem, AgreeingAttr agreeing);
   Prediction predict(Operation *op, StringRef kernel, AssumedSizes &sizes, double bytes, int64_t runs, llvm::SmallPtrSetImpl<Operation *> &predicted);
+  bool leaves(const PlanLaunch &launch, Operation *op, AssumedSizes &sizes);
   void addFused(const OpCounts &before);
 
   ModuleOp module;
@@ -229,12 +231,29 @@ void Explainer::addFusion(Operation *op, AssumedSizes &assumed, ExplainedEntry &
                              2 * assumed.getBytes(route->getResult(0))});
 }
 
+ExplainedAgreement Explainer::explainAgreement(const AttendProblem &problem, AgreeingAttr agreeing) {
+  ScheduleAttr first = ScheduleAttr::of(problem.op), second = agreeing.getSchedule();
+  ExplainedAgreement found{agreeing, rateSchedule(problem, problem.agree(agreeing) ? first : second, explanation.target), problem.agree(agreeing), {}};
+  for (double agreement : {leastAgreement, agreeing.getPercent() / 100.0, mostAgreement}) {
+    AttendProblem at = problem;
+    at.agreement = agreement;
+    auto getSeconds = [&](ScheduleAttr s) { return rateSchedule(at, s, explanation.target).prediction.seconds; };
+    found.times.push_back({agreement, getSeconds(first), getSeconds(second)});
+  }
+  return found;
+}
+
 ExplainedChoice Explainer::explainChoice(SparseAttendOp op, AssumedSizes &sizes) {
   TargetAttr target = explanation.target;
   AttendProblem problem(op, sizes);
-  ScheduleAttr schedule = ScheduleAttr::of(op);
+  ScheduleAttr schedule = getUsedSchedule(problem);
   ExplainedChoice choice{op, "written", problem.agreement, rateSchedule(problem, schedule, target), rateSchedules(problem, target),
-                         predictDense(op, sizes, target), problem.getUsefulFlop()};
+                         predictDense(op, sizes, target), problem.getUsefulFlop(), std::nullopt};
+  if (AgreeingAttr agreeing = AgreeingAttr::of(op)) {
+    choice.source = "device";
+    choice.onDevice = explainAgreement(problem, agreeing);
+    return choice;
+  }
   if (schedule == tuning.find(problem, target))
     choice.source = "tuning";
   else if (schedule == getMeasuredSchedule(op, target))
@@ -248,9 +267,18 @@ ExplainedChoice Explainer::explainChoice(SparseAttendOp op, AssumedSizes &sizes)
 Prediction Explainer::predict(Operation *op, StringRef kernel, AssumedSizes &sizes, double bytes, int64_t runs,
                               llvm::SmallPtrSetImpl<Operation *> &predicted) {
   auto attend = dyn_cast_or_null<SparseAttendOp>(op);
-  if (attend && ScheduleAttr::of(attend) && kernel.contains("attend") && predicted.insert(op).second)
-    return predictAttend(AttendProblem(attend, sizes), ScheduleAttr::of(attend), explanation.target);
+  if (attend && ScheduleAttr::of(attend) && kernel.contains("attend") && predicted.insert(op).second) {
+    AttendProblem problem(attend, sizes);
+    return predictAttend(problem, getUsedSchedule(problem), explanation.target);
+  }
   return predictKernel(op, kernel, sizes, explanation.target, bytes, runs);
+}
+
+/// Whether the kernel is one of a schedule that the device does not use for lists as they are assumed.
+bool Explainer::leaves(const PlanLaunch &launch, Operation *op, AssumedSizes &sizes) {
+  auto attend = dyn_cast_or_null<SparseAttendOp>(op);
+  AgreeingAttr agreeing = attend ? AgreeingAttr::of(attend) : AgreeingAttr();
+  return launch.when && agreeing && launch.when->is != AttendProblem(attend, sizes).agree(agreeing);
 }
 
 void Explainer::explainLaunches(const Plan &plan, const PlanSizes &sizes, AssumedSizes &assumed, ExplainedEntry &entry) {
@@ -275,6 +303,13 @@ void Explainer::explainLaunches(const Plan &plan, const PlanSizes &sizes, Assume
     constexpr int64_t reserved = 1024, mostBlocks = 32; // of a block; of a multiprocessor
     kernel.blocksPerSM = std::min({target.sharedMemoryBytesPerSM() / (kernel.sharedBytes + reserved), target.threadsPerSM() / kernel.threads, mostBlocks,
                                    target.registersPerSM() / (std::max<int64_t>(kernel.registers, 1) * kernel.threads)});
+    kernel.leaves = leaves(launch, kernel.op, assumed);
+    if (kernel.leaves) {
+      kernel.prediction.seconds = double(runs) * idleLaunchSeconds;
+      kernel.prediction.binds = "launch";
+      entry.kernels.push_back(std::move(kernel));
+      continue;
+    }
     // Once each: where an access is not known, a buffer counts as read and written. Runs share arguments and results among them; a lane uses its
     // part of workspace again.
     llvm::SmallSetVector<unsigned, 8> touched(launch.reads.begin(), launch.reads.end());

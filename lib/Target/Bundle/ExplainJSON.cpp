@@ -37,6 +37,8 @@ static void writeKernel(OStream &json, const ExplainedKernel &kernel) {
       json.attribute("spilled_bytes", *kernel.spilledBytes);
     json.attribute("blocks_per_sm", kernel.blocksPerSM);
     json.attribute("bytes", kernel.bytes);
+    if (kernel.leaves)
+      json.attribute("leaves", true);
     writePrediction(json, kernel.prediction);
   });
 }
@@ -53,6 +55,19 @@ static void writeSchedule(OStream &json, const RatedSchedule &rated) {
   writePrediction(json, rated.prediction);
 }
 
+static void writeAgreement(OStream &json, const ExplainedAgreement &onDevice) {
+  json.attribute("percent", onDevice.agreeing.getPercent());
+  json.attributeObject("other", [&] { writeSchedule(json, onDevice.other); });
+  json.attributeArray("times", [&] {
+    for (const ExplainedAgreement::Times &t : onDevice.times)
+      json.object([&] {
+        json.attribute("agreement", t.agreement);
+        json.attribute("ms", t.seconds * 1e3);
+        json.attribute("agreeing_ms", t.agreeingSeconds * 1e3);
+      });
+  });
+}
+
 static void writeChoice(OStream &json, const ExplainedChoice &choice) {
   json.object([&] {
     writeOp(json, choice.op);
@@ -61,6 +76,8 @@ static void writeChoice(OStream &json, const ExplainedChoice &choice) {
     if (choice.dense)
       json.attribute("agreement", choice.agreement);
     json.attributeObject("chosen", [&] { writeSchedule(json, choice.chosen); });
+    if (choice.onDevice)
+      json.attributeObject("on_device", [&] { writeAgreement(json, *choice.onDevice); });
     if (int64_t columns = choice.chosen.schedule.getTensorColumns(choice.op))
       json.attribute("tensor_memory_columns", columns);
     if (double limit = choice.chosen.prediction.units.longest(); limit > 0)

@@ -81,6 +81,8 @@ static void printKernels(raw_ostream &os, const ExplainedEntry &entry) {
                  (long long)k.runs, formatCount(k.blocks).c_str(), (long long)k.threads, k.sharedBytes / 1024.0, registers.c_str(),
                  (std::to_string(k.blocksPerSM) + (k.spilledBytes ? " " : "+")).c_str());
   }
+  if (int64_t leaving = llvm::count_if(entry.kernels, [](const ExplainedKernel &k) { return k.leaves; }))
+    os << "  " << leaving << " of these, whose time is bound by 'launch', are for lists that agree more or less than is assumed: they leave at once.\n";
   if (entry.skipped)
     os << "  " << entry.skipped << (entry.skipped == 1 ? " more is" : " more are") << " in the plan for other sizes.\n";
 }
@@ -123,16 +125,44 @@ static StringRef describeSource(const ExplainedChoice &choice) {
   return "the model's best: better than the measured one by more than the model's error";
 }
 
-static void printChoice(raw_ostream &os, const ExplainedChoice &choice) {
-  constexpr unsigned shown = 4;
-  os << "\n  " << nameOp(choice.op) << ": " << describeSource(choice) << "\n";
-  os << "      order                       instr.          tile  stages  predicted ms  ratio   binds\n";
+static std::string describeChoice(const ExplainedChoice &choice) {
+  if (!choice.onDevice)
+    return describeSource(choice).str();
+  std::string text;
+  llvm::raw_string_ostream(text) << "the device chooses: schedule 2 where the next query's list has " << choice.onDevice->agreeing.getPercent()
+                                 << " % of a list, too, else schedule 1";
+  return text;
+}
+
+/// Both schedules, with a star at the one that is used for lists as they are assumed, and when which is the better.
+static void printAgreement(raw_ostream &os, const ExplainedChoice &choice) {
+  const ExplainedAgreement &onDevice = *choice.onDevice;
+  double best = choice.chosen.prediction.seconds;
+  printSchedule(os, onDevice.agree ? "1" : "*", onDevice.agree ? onDevice.other : choice.chosen, best);
+  printSchedule(os, onDevice.agree ? "*" : "2", onDevice.agree ? choice.chosen : onDevice.other, best);
+  os << "      lists agree in, %    schedule 1, ms    schedule 2, ms\n";
+  for (const ExplainedAgreement::Times &t : onDevice.times)
+    os << format("      %17.0f  %16.3f  %16.3f\n", t.agreement * 100, t.seconds * 1e3, t.agreeingSeconds * 1e3);
+}
+
+/// What was chosen, and the fastest of what else could have been.
+static void printAlternatives(raw_ostream &os, const ExplainedChoice &choice, unsigned most) {
   double best = choice.chosen.prediction.seconds;
   printSchedule(os, "*", choice.chosen, best);
   unsigned count = 0;
   for (const RatedSchedule &rated : choice.rated)
-    if (rated.schedule != choice.chosen.schedule && count++ < shown)
+    if (rated.schedule != choice.chosen.schedule && count++ < most)
       printSchedule(os, " ", rated, best);
+}
+
+static void printChoice(raw_ostream &os, const ExplainedChoice &choice) {
+  constexpr unsigned shown = 4;
+  os << "\n  " << nameOp(choice.op) << ": " << describeChoice(choice) << "\n";
+  os << "      order                       instr.          tile  stages  predicted ms  ratio   binds\n";
+  if (choice.onDevice)
+    printAgreement(os, choice);
+  else
+    printAlternatives(os, choice, shown);
   const Prediction &chosen = choice.chosen.prediction;
   if (double limit = chosen.units.longest(); limit > 0)
     os << format("      Useful work: %.0f TFLOP/s, at most %.0f by %s.\n", choice.usefulFlop / chosen.seconds / 1e12, choice.usefulFlop / limit / 1e12,

@@ -28,18 +28,31 @@ struct ExplainedKernel {
   int64_t runs = 1, blocks = 0, threads = 0, sharedBytes = 0, registers = 0, blocksPerSM = 0;
   std::optional<int64_t> spilledBytes;
   double bytes = 0; // read and written
+  bool leaves = false; // at once, as the device chooses others
   Prediction prediction;
+};
+
+/// What the device chooses by: predicted times of both schedules for lists that agree little, as much as makes the second one the better, and much.
+struct ExplainedAgreement {
+  AgreeingAttr agreeing;
+  RatedSchedule other; // than the one that lists lead to as they are assumed
+  bool agree;          // that is the second one
+  struct Times {
+    double agreement, seconds, agreeingSeconds;
+  };
+  SmallVector<Times> times;
 };
 
 /// How the schedule of an attention op was chosen.
 struct ExplainedChoice {
   SparseAttendOp op;
-  StringRef source; // written, tuning, measured, model
+  StringRef source; // written, tuning, measured, model, device
   double agreement;
   RatedSchedule chosen;
   SmallVector<RatedSchedule> rated; // the fastest first
   std::optional<Prediction> dense;  // the fastest one without lists
   double usefulFlop;                // of pairs of a query and a key that it attends to
+  std::optional<ExplainedAgreement> onDevice;
 };
 
 /// Rows that a gather keeps.

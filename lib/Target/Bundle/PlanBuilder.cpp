@@ -239,24 +239,49 @@ LogicalResult PlanBuilder::visitCast(Operation *op) {
 // Structure
 //===----------------------------------------------------------------------===//
 
+/// What is allocated in one branch lies where the other one has its memory.
+LogicalResult PlanBuilder::visitBranches(scf::IfOp op, llvm::function_ref<void(bool isThen)> enter) {
+  ValueNumber before = plan.workspaceBytes, most = before;
+  for (Region *region : {&op.getThenRegion(), &op.getElseRegion()}) {
+    if (region->empty())
+      continue;
+    plan.workspaceBytes = before;
+    enter(region == &op.getThenRegion());
+    if (failed(visitBlock(region->front())))
+      return failure();
+    most = values.binary("max", most, plan.workspaceBytes);
+  }
+  plan.workspaceBytes = most;
+  return success();
+}
+
 LogicalResult PlanBuilder::visitIf(scf::IfOp op) {
   if (op.getNumResults())
     return op.emitOpError("with results has no meaning for a launcher; use 'arith.select'");
+  if (auto flag = op.getCondition().getDefiningOp<memref::LoadOp>())
+    return visitIfOnDevice(op, flag);
   FailureOr<ValueNumber> v = getInteger(op, op.getCondition());
   if (failed(v))
     return failure();
   std::optional<ValueNumber> outer = condition;
-  auto visitUnder = [&](Region &region, ValueNumber c) -> LogicalResult {
-    if (region.empty())
-      return success();
+  LogicalResult result = visitBranches(op, [&](bool isThen) {
+    ValueNumber c = isThen ? *v : values.compare("eq", *v, values.constant(0));
     condition = outer ? values.binary("and", *outer, c) : c;
-    LogicalResult result = visitBlock(region.front());
-    condition = outer;
-    return result;
-  };
-  if (failed(visitUnder(op.getThenRegion(), *v)))
+  });
+  condition = outer;
+  return result;
+}
+
+/// Launches of both branches are there; their kernels look at the flag.
+LogicalResult PlanBuilder::visitIfOnDevice(scf::IfOp op, memref::LoadOp flag) {
+  FailureOr<View> view = getView(flag, flag.getMemRef());
+  if (failed(view))
     return failure();
-  return visitUnder(op.getElseRegion(), values.compare("eq", *v, values.constant(0)));
+  if (deviceCondition)
+    return op.emitOpError("inside another whose condition is in the device's memory has no meaning for a launcher");
+  LogicalResult result = visitBranches(op, [&](bool isThen) { deviceCondition = {view->root, isThen}; });
+  deviceCondition = std::nullopt;
+  return result;
 }
 
 LogicalResult PlanBuilder::visitFor(scf::ForOp op) {
@@ -322,7 +347,7 @@ LogicalResult PlanBuilder::visit(Operation *op) {
     return visitConstant(op, constant.getValue());
   if (op->getName().getStringRef() == "index.constant")
     return visitConstant(op, op->getAttr("value"));
-  if (isa<memref::MemRefDialect>(op->getDialect()))
+  if (isa<memref::MemRefDialect>(op->getDialect()) && !isa<memref::LoadOp>(op))
     return visitView(op);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(
@@ -330,6 +355,9 @@ LogicalResult PlanBuilder::visit(Operation *op) {
       .Case([&](scf::IfOp o) { return visitIf(o); })
       .Case([&](scf::ForOp o) { return visitFor(o); })
       .Case([&](scf::YieldOp) { return success(); })
+      .Case([&](memref::LoadOp o) { // may decide which kernels leave at once, and nothing else
+        return llvm::all_of(o->getUsers(), [](Operation *user) { return isa<scf::IfOp>(user); }) ? success() : refuse(o);
+      })
       .Case([&](cf::AssertOp o) { return visitAssert(o); })
       .Case([&](func::ReturnOp o) { return visitReturn(o); })
       .Case([&](gpu::LaunchFuncOp o) { return visitLaunch(o); })

@@ -42,6 +42,8 @@ private:
   LogicalResult visitArithmetic(Operation *op);
   LogicalResult visitCast(Operation *op);
   LogicalResult visitIf(scf::IfOp op);
+  LogicalResult visitIfOnDevice(scf::IfOp op, memref::LoadOp flag);
+  LogicalResult visitBranches(scf::IfOp op, llvm::function_ref<void(bool isThen)> enter);
   LogicalResult visitFor(scf::ForOp op);
   LogicalResult visitAssert(Operation *op);
   LogicalResult visitReturn(func::ReturnOp op);
@@ -74,6 +76,7 @@ private:
   // PlanLaunches.cpp: kernels, and completion.
   LogicalResult visitLaunch(gpu::LaunchFuncOp op);
   LogicalResult visitTensorMap(nvgpu::TmaCreateDescriptorOp op);
+  LogicalResult addDeviceCondition(gpu::LaunchFuncOp op, gpu::GPUFuncOp kernel, PlanLaunch &launch);
   LogicalResult addShape(gpu::LaunchFuncOp op, gpu::GPUFuncOp kernel, PlanLaunch &launch);
   LogicalResult addSharedMemory(gpu::LaunchFuncOp op, gpu::GPUFuncOp kernel, PlanLaunch &launch);
   LogicalResult addKernelArgument(gpu::LaunchFuncOp op, Value operand, PlanLaunch &launch);
@@ -93,7 +96,8 @@ private:
   DenseMap<Value, unsigned> resultOfAlloc;
   /// Buffers that tensor maps read, by the map's number.
   SmallVector<unsigned> tensorMapRoots;
-  std::optional<ValueNumber> condition; // of the code being visited
+  std::optional<ValueNumber> condition;     // of the code being visited
+  std::optional<PlanWhen> deviceCondition; // the same, in the device's memory
   std::optional<unsigned> repeat;
 };
 

@@ -13,6 +13,20 @@ using namespace mlir::ssa;
 // Launches
 //===----------------------------------------------------------------------===//
 
+/// The kernel is one that looks at the flag itself.
+LogicalResult PlanBuilder::addDeviceCondition(gpu::LaunchFuncOp op, gpu::GPUFuncOp kernel, PlanLaunch &launch) {
+  if (!deviceCondition)
+    return success();
+  WhenAttr when = WhenAttr::of(kernel);
+  bool isGuarded = when && when.getIs() == deviceCondition->is && when.getArgument() < int64_t(op.getNumKernelOperands());
+  Value flag = isGuarded ? op.getKernelOperand(when.getArgument()) : Value();
+  if (!flag || !views.contains(flag) || views[flag].root != deviceCondition->buffer)
+    return op.emitOpError("is in a branch whose condition is in the device's memory, but '") << launch.kernel << "' has no '" << WhenAttr::attrName()
+           << "' that is about it";
+  launch.when = deviceCondition;
+  return success();
+}
+
 LogicalResult PlanBuilder::addShape(gpu::LaunchFuncOp op, gpu::GPUFuncOp kernel, PlanLaunch &launch) {
   Value grid[] = {op.getGridSizeX(), op.getGridSizeY(), op.getGridSizeZ()};
   Value block[] = {op.getBlockSizeX(), op.getBlockSizeY(), op.getBlockSizeZ()};
@@ -134,7 +148,7 @@ LogicalResult PlanBuilder::visitLaunch(gpu::LaunchFuncOp op) {
   launch.isDependent = op->hasAttr(dependentAttrName);
   if (auto origin = op->getAttrOfType<IntegerAttr>(originAttrName))
     launch.origin = origin.getInt();
-  if (failed(addShape(op, kernel, launch)) || failed(addSharedMemory(op, kernel, launch)))
+  if (failed(addDeviceCondition(op, kernel, launch)) || failed(addShape(op, kernel, launch)) || failed(addSharedMemory(op, kernel, launch)))
     return failure();
   for (auto [i, operand] : llvm::enumerate(op.getKernelOperands())) {
     if (failed(addKernelArgument(op, operand, launch)))

@@ -181,6 +181,11 @@ static void write(OStream &json, const PlanLaunch &launch) {
     attributeArray(json, "after", launch.after);
     if (launch.condition)
       json.attribute("if", *launch.condition);
+    if (launch.when)
+      json.attributeObject("when", [&] {
+        json.attribute("buffer", launch.when->buffer);
+        json.attribute("is", launch.when->is);
+      });
     attributeArray(json, "reads", launch.reads);
     attributeArray(json, "writes", launch.writes);
   });

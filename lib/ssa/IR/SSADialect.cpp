@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "ssa/IR/SSA.h"
 #include "ssa/IR/SharedSums.h"
@@ -33,44 +34,33 @@ void SSADialect::initialize() {
   addInterfaces<SSAInlinerInterface>();
 }
 
-/// Attributes of the dialect on ops of any dialect: the target of a module, the schedule of an attention op, the chunks of a selection.
-LogicalResult SSADialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
-  StringRef name = attribute.getName();
-  if (name == TargetAttr::attrName()) {
-    if (!isa<ModuleOp>(op))
-      return op->emitOpError("cannot have '") << name << "': it belongs to a module";
-    if (!isa<TargetAttr>(attribute.getValue()))
-      return op->emitOpError("expected '") << name << "' to be a '#ssa.target', but got " << attribute.getValue();
-  }
-  if (name == ScheduleAttr::attrName()) {
-    if (!isa<SparseAttendOp>(op))
-      return op->emitOpError("cannot have '") << name << "': it belongs to 'ssa.sparse_attend'";
-    if (!isa<ScheduleAttr>(attribute.getValue()))
-      return op->emitOpError("expected '") << name << "' to be a '#ssa.schedule', but got " << attribute.getValue();
-  }
-  if (name == ChunkAttr::attrName()) {
-    if (!isa<TopKOp>(op))
-      return op->emitOpError("cannot have '") << name << "': it belongs to 'ssa.topk'";
-    if (!isa<ChunkAttr>(attribute.getValue()))
-      return op->emitOpError("expected '") << name << "' to be a '#ssa.chunk', but got " << attribute.getValue();
-  }
-  if (name == FusedSelectAttr::attrName()) {
-    if (!isa<TopKOp>(op))
-      return op->emitOpError("cannot have '") << name << "': it belongs to 'ssa.topk'";
-    if (!isa<FusedSelectAttr>(attribute.getValue()))
-      return op->emitOpError("expected '") << name << "' to be a '#ssa.fused_select', but got " << attribute.getValue();
-  }
-  if (name == FusedAttendAttr::attrName()) {
-    if (!isa<MergeOp, MixOp>(op))
-      return op->emitOpError("cannot have '") << name << "': it belongs to 'ssa.merge' or 'ssa.mix'";
-    if (!isa<FusedAttendAttr>(attribute.getValue()))
-      return op->emitOpError("expected '") << name << "' to be a '#ssa.fused_attend', but got " << attribute.getValue();
-  }
-  if (name == SharedSums::attrName) {
-    if (!isa<RouteOp>(op))
-      return op->emitOpError("cannot have '") << name << "': it belongs to 'ssa.route'";
-    if (!isa<UnitAttr>(attribute.getValue()))
-      return op->emitOpError("expected '") << name << "' to be a unit attribute, but got " << attribute.getValue();
-  }
+/// Of an attribute `name`: that it is of its kind, on an op of its own kind.
+template <typename Attr, typename... Ops>
+static LogicalResult verifyPlace(Operation *op, NamedAttribute attribute, StringRef name, StringRef kind, StringRef owner) {
+  if (attribute.getName() != name)
+    return success();
+  if (!isa<Ops...>(op))
+    return op->emitOpError("cannot have '") << name << "': it belongs to " << owner;
+  if (!isa<Attr>(attribute.getValue()))
+    return op->emitOpError("expected '") << name << "' to be " << kind << ", but got " << attribute.getValue();
   return success();
+}
+
+/// The same of one that is called as its kind says.
+template <typename Attr, typename... Ops>
+static LogicalResult verifyPlace(Operation *op, NamedAttribute attribute, StringRef owner) {
+  return verifyPlace<Attr, Ops...>(op, attribute, Attr::attrName(), ("a '#ssa." + Attr::getMnemonic() + "'").str(), owner);
+}
+
+/// Attributes of the dialect on ops of any dialect: the target of a module, the schedules of an attention op, the chunks of a selection.
+LogicalResult SSADialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  return success(succeeded(verifyPlace<TargetAttr, ModuleOp>(op, attribute, "a module")) &&
+                 succeeded(verifyPlace<ScheduleAttr, SparseAttendOp>(op, attribute, "'ssa.sparse_attend'")) &&
+                 succeeded(verifyPlace<AgreeingAttr, SparseAttendOp>(op, attribute, "'ssa.sparse_attend'")) &&
+                 succeeded(verifyPlace<OverlapAttr, SparseAttendOp>(op, attribute, "'ssa.sparse_attend'")) &&
+                 succeeded(verifyPlace<WhenAttr, FunctionOpInterface>(op, attribute, "a kernel")) &&
+                 succeeded(verifyPlace<ChunkAttr, TopKOp>(op, attribute, "'ssa.topk'")) &&
+                 succeeded(verifyPlace<FusedSelectAttr, TopKOp>(op, attribute, "'ssa.topk'")) &&
+                 succeeded(verifyPlace<FusedAttendAttr, MergeOp, MixOp>(op, attribute, "'ssa.merge' or 'ssa.mix'")) &&
+                 succeeded(verifyPlace<UnitAttr, RouteOp>(op, attribute, SharedSums::attrName, "a unit attribute", "'ssa.route'")));
 }

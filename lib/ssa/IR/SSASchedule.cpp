@@ -293,6 +293,28 @@ LogicalResult ChunkAttr::verify(function_ref<InFlightDiagnostic()> emitError, in
   return success();
 }
 
+LogicalResult AgreeingAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t percent, ScheduleAttr) {
+  if (percent < 0 || percent > 100)
+    return emitError() << "expected 'percent' to be in 0 .. 100, but got " << percent;
+  return success();
+}
+
+LogicalResult AgreeingAttr::verifyFor(SparseAttendOp op, TargetAttr target, function_ref<void(const Twine &)> reason) const {
+  if (op.isGathered() || !ScheduleAttr::getRowsPerList(op) || getSelection(op)->getWidth() == 0) {
+    reason("cannot have '" + attrName() + "': it has no lists of numbers that those of neighbouring queries may have, too");
+    return failure();
+  }
+  return getSchedule().verifyFor(op, target, reason);
+}
+
+LogicalResult OverlapAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t lanes) {
+  if (rows < 1 || rows > std::numeric_limits<int32_t>::max())
+    return emitError() << "expected 'rows' to be in 1 .. 2147483647, but got " << rows;
+  if (lanes < 1 || lanes > 16)
+    return emitError() << "expected 'lanes' to be in 1 .. 16, but got " << lanes;
+  return success();
+}
+
 LogicalResult FusedSelectAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t minColumns, int64_t maxColumns, int64_t stretch) {
   constexpr int64_t step = 64, most = 1 << 20;
   if (minColumns < 0 || maxColumns < minColumns || maxColumns > std::numeric_limits<int32_t>::max())

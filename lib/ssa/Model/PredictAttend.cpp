@@ -89,12 +89,17 @@ static double getPartialRows(const AttendProblem &p, ScheduleAttr s) {
   return s.getSplit() > 1 ? rows * s.getSplit() : 0;
 }
 
-/// Items are tiles of rows that have a key block in common: of the lists whose outputs are there at a time.
-static void setKeyOuterItems(const AttendProblem &p, ScheduleAttr s, Loop &loop) {
+/// Lists of a head whose outputs over key blocks are there at a time.
+static double getListsTogether(const AttendProblem &p, ScheduleAttr s) {
   constexpr double mostBytes = 1.125 * (1 << 30), mostQueryBytes = 16 << 20; // of a run; of its queries in a head
   double lists = double(ssa::ceilDiv(p.geometry.queries, p.queryBlock)), rowsOfList = double(p.queryBlock * p.getGroup());
   double together = std::min(mostBytes / (p.width * getPartialBytes(p, s)), mostQueryBytes / (p.dim * p.elementBytes)) / rowsOfList;
-  together = std::clamp(together, 1.0, std::max(lists, 1.0));
+  return std::clamp(together, 1.0, std::max(lists, 1.0));
+}
+
+/// Items are tiles of rows that have a key block in common: of the lists whose outputs are there at a time.
+static void setKeyOuterItems(const AttendProblem &p, ScheduleAttr s, Loop &loop) {
+  double lists = double(ssa::ceilDiv(p.geometry.queries, p.queryBlock)), rowsOfList = double(p.queryBlock * p.getGroup()), together = getListsTogether(p, s);
   double blocks = std::max(p.getAllowedKeys(1) / p.keyBlock, 1.0), perList = p.getKeysPerList(p.queryBlock) / p.keyBlock;
   double rowsOfBlock = together * perList * rowsOfList / blocks;
   // The last tile of a block is half full, in the mean.
@@ -238,6 +243,13 @@ static double getOtherSeconds(const AttendProblem &p, ScheduleAttr s, const Chip
   if (double rows = getPartialRows(p, s); rows > 0)
     seconds += rows * getPartialBytes(p, s) / (joinShare * rates.memory) + launchSeconds;
   return seconds;
+}
+
+double ssa::getIdleSeconds(const AttendProblem &p, ScheduleAttr s) {
+  constexpr double ofRun = 6, ofUnion = 3;
+  if (s.getOrder() == LoopOrder::key_outer)
+    return ofRun * p.batch * std::ceil(ceilDiv(p.geometry.queries, p.queryBlock) / getListsTogether(p, s)) * idleLaunchSeconds;
+  return (s.getOrder() == LoopOrder::union_lists ? ofUnion : 1 + (s.getSplit() > 1)) * idleLaunchSeconds;
 }
 
 RatedSchedule ssa::rateSchedule(const AttendProblem &problem, ScheduleAttr schedule, TargetAttr target) {

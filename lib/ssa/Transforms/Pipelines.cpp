@@ -42,6 +42,7 @@ void ssa::buildSSADecidedToKernelsPipeline(OpPassManager &pm, const ssa_gpu::Con
   pm.addPass(ssa_gpu::createSSAGPUAllocatePass());
   pm.addNestedPass<gpu::GPUModuleOp>(ssa_gpu::createConvertSSAGPUToNVVMPass(lowering));
   pm.addPass(createCSEPass());
+  pm.addPass(createSSAGuardKernelsPass());
   pm.addPass(createSSADependentLaunchesPass());
 }
 

@@ -16,19 +16,6 @@ namespace mlir::ssa {
 using namespace mlir;
 using namespace mlir::ssa;
 
-/// The measured schedule, unless another is predicted to be faster by more than the model is wrong, as far as that is known for the chip.
-static ScheduleAttr chooseByModel(const AttendProblem &problem, TargetAttr target) {
-  ScheduleAttr measured = getMeasuredSchedule(problem.op, target);
-  if (!ChipRates::of(target).isMeasured)
-    return measured;
-  SmallVector<RatedSchedule> rated = rateSchedules(problem, target);
-  if (rated.empty())
-    return measured;
-  bool isLegal = succeeded(measured.verifyFor(problem.op, target, [](const Twine &) {}));
-  double limit = (1 - modelMargin) * rateSchedule(problem, measured, target).prediction.seconds;
-  return isLegal && rated.front().prediction.seconds >= limit ? measured : rated.front().schedule;
-}
-
 /// Lists that select most of what a query sees cost more than they save.
 static void remarkIfDenseIsFaster(const AttendProblem &problem, AssumedSizes &sizes, ScheduleAttr schedule, TargetAttr target) {
   SparseAttendOp op = problem.op;
@@ -85,12 +72,34 @@ private:
     AttendProblem problem(op, sizes);
     ScheduleAttr schedule = written ? written : tuning.find(problem, target);
     if (!schedule)
-      schedule = chooseByModel(problem, target);
-    if (failed(schedule.verifyFor(op, target, [&](const Twine &reason) { op.emitOpError() << reason; })))
+      schedule = leaveToDevice(problem, target);
+    if (!schedule)
+      schedule = chooseSchedule(problem, target);
+    auto refuse = [&](const Twine &reason) { op.emitOpError() << reason; };
+    AgreeingAttr agreeing = AgreeingAttr::of(op);
+    if (failed(schedule.verifyFor(op, target, refuse)) || (agreeing && failed(agreeing.verifyFor(op, target, refuse))))
       return failure();
     op->setAttr(ScheduleAttr::attrName(), schedule);
-    remarkIfDenseIsFaster(problem, sizes, schedule, target);
+    remarkIfDenseIsFaster(problem, sizes, getUsedSchedule(problem), target);
     return success();
+  }
+
+  /// Where that is wanted and nobody says how much lists agree: gives the one schedule, and the op has the other one for lists that do.
+  ScheduleAttr leaveToDevice(const AttendProblem &problem, TargetAttr target) {
+    SparseAttendOp op = problem.op;
+    bool isWanted = op->hasAttr(chooseAtRunTimeAttrName);
+    if (AgreeingAttr::of(op) || !(isWanted || chooseAtRunTime))
+      return {};
+    if (op->hasAttr("ssa.agreement") || assumptions.agreement >= 0)
+      return {}; // it is known
+    FailureOr<ChoiceOnDevice> choice = chooseOnDevice(problem, target, [&](const Twine &reason) {
+      if (isWanted)
+        op.emitRemark("is not chosen at run time: ") << reason;
+    });
+    if (failed(choice))
+      return {};
+    op->setAttr(AgreeingAttr::attrName(), choice->agreeing);
+    return choice->schedule;
   }
 
   Assumptions assumptions;

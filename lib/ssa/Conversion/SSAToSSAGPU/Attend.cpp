@@ -4,6 +4,7 @@
 
 #include "Attend.h"
 #include "AttendKernel.h"
+#include "BranchOnDevice.h"
 #include "ElementKernel.h"
 #include "KeyOuter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -20,17 +21,23 @@ using namespace mlir::ssa;
 
 namespace {
 
+/// Where the kernels of an op write.
+struct AttendResults {
+  Value output, lse;
+};
+
+/// Makes the kernels of an op by one schedule.
 class AttendConversion {
 public:
   /// `join` is what the kernel makes the rows of, or null.
-  AttendConversion(HostFunction &host, SparseAttendOp op, const AttendJoin *join) : host(host), op(op), joinOp(join ? join->op : nullptr) {
+  AttendConversion(HostFunction &host, SparseAttendOp op, const AttendJoin *join, ScheduleAttr schedule, const AttendResults &results)
+      : host(host), op(op), schedule(schedule), output(results.output), lse(results.lse) {
     if (join)
       joined.emplace(host, *join);
   }
   LogicalResult run();
 
 private:
-  LogicalResult checkSupported();
   LogicalResult readSchedule();
   LogicalResult attend(ArrayRef<Value> maps);
   /// `lists` are arguments that say which keys rows see, or what stands for them; what is written may be partial outputs.
@@ -43,7 +50,7 @@ private:
 
   HostFunction &host;
   SparseAttendOp op;
-  Operation *joinOp;
+  ScheduleAttr schedule;
   std::optional<JoinArguments> joined;
   AttendPlan plan;
   Value output, lse;
@@ -58,7 +65,7 @@ private:
 // Decisions
 //===----------------------------------------------------------------------===//
 
-LogicalResult AttendConversion::checkSupported() {
+static LogicalResult checkSupported(SparseAttendOp op) {
   int64_t dim = op.getQuery().getType().getDimSize(3), valueDim = op.getOutput().getType().getDimSize(3);
   constexpr int64_t maxDim = 576, maxValueDim = 512, widePart = 128;
   if (dim > maxDim || valueDim > maxValueDim)
@@ -77,9 +84,6 @@ int64_t ssa::getAttendCells(SparseAttendOp op) {
 }
 
 LogicalResult AttendConversion::readSchedule() {
-  ScheduleAttr schedule = ScheduleAttr::of(op);
-  if (!schedule)
-    return op.emitOpError("has no schedule; run 'ssa-select-schedule'");
   TargetAttr target = TargetAttr::of(op);
   plan.instruction = schedule.getInstruction();
   plan.family = schedule.getInstruction() == Instruction::wgmma ? ssa_gpu::Family::wgmma : ssa_gpu::Family::mma_sync;
@@ -108,6 +112,7 @@ LogicalResult AttendConversion::readSchedule() {
   if (!op.getSelections().empty())
     selection = cast<SelectionType>(op.getSelections().front().getType());
   plan.split = schedule.getSplit();
+  plan.partials = schedule.getPartials();
   plan.isKeyOuter = schedule.getOrder() == LoopOrder::key_outer;
   plan.memberWords = schedule.getMemberWords(op);
   plan.rowsPerList = ScheduleAttr::getRowsPerList(op).value_or(0);
@@ -237,17 +242,10 @@ SmallVector<Value> AttendConversion::createMaps() {
 }
 
 LogicalResult AttendConversion::run() {
-  if (failed(checkSupported()) || failed(readSchedule()))
-    return failure();
-  Operation *makesOutput = joinOp ? joinOp : op, *makesLse = isa_and_nonnull<MergeOp>(joinOp) ? joinOp : op;
-  FailureOr<Value> allocated[] = {host.allocateResult(op, 0, makesOutput->getResult(0)), host.allocateResult(op, 1, makesLse->getResult(1))};
   FailureOr<SmallVector<Value>> values = getScoreCaptures(host, op.getScore());
-  if (failed(allocated[0]) || failed(allocated[1]) || failed(values))
+  if (failed(readSchedule()) || failed(values))
     return failure();
-  output = *allocated[0];
-  lse = *allocated[1];
   captured = *values;
-  requireAttendSizes(host, op);
   if (joined)
     joined->requireSizes(host, output);
   if (joined && plan.split == 1 && !plan.isKeyOuter) // else those who join partial outputs do it
@@ -325,6 +323,25 @@ LogicalResult AttendConversion::buildKernel(Value output, Value lse, ValueRange 
   return result;
 }
 
+/// By the one schedule or, where the device finds out how much lists agree, by both.
+static LogicalResult convertAttendTiles(HostFunction &host, SparseAttendOp op, const AttendJoin *join) {
+  ScheduleAttr schedule = ScheduleAttr::of(op);
+  if (failed(checkSupported(op)))
+    return failure();
+  if (!schedule)
+    return op.emitOpError("has no schedule; run 'ssa-select-schedule'");
+  Operation *joinOp = join ? join->op : nullptr, *makesOutput = join ? joinOp : op, *makesLse = isa_and_nonnull<MergeOp>(joinOp) ? joinOp : op;
+  FailureOr<Value> output = host.allocateResult(op, 0, makesOutput->getResult(0)), lse = host.allocateResult(op, 1, makesLse->getResult(1));
+  if (failed(output) || failed(lse))
+    return failure();
+  requireAttendSizes(host, op);
+  auto build = [&](ScheduleAttr by) { return AttendConversion(host, op, join, by, {*output, *lse}).run(); };
+  AgreeingAttr agreeing = AgreeingAttr::of(op);
+  if (!agreeing)
+    return build(schedule);
+  return branchOnDevice(host, op, measureAgreement(host, op, agreeing.getPercent()), [&] { return build(agreeing.getSchedule()); }, [&] { return build(schedule); });
+}
+
 LogicalResult ssa::convertSparseAttend(HostFunction &host, SparseAttendOp op, const AttendJoin *join) {
   if (op.getSelections().size() > 1)
     return op.emitOpError("has a kernel for one selection; run 'ssa-join-selections'");
@@ -335,5 +352,5 @@ LogicalResult ssa::convertSparseAttend(HostFunction &host, SparseAttendOp op, co
       return op.emitOpError() << "has a kernel for lists that serve fewer than 2^31 rows, but 'query_block' is " << queryBlock << ", for up to "
                               << heads << " heads; of one list for all queries make dimension 2 static, 1";
   }
-  return takesTensorCores(op) ? AttendConversion(host, op, join).run() : convertAttendRows(host, op);
+  return takesTensorCores(op) ? convertAttendTiles(host, op, join) : convertAttendRows(host, op);
 }

@@ -21,6 +21,10 @@ SelectionType getTypeOfUnion(SelectionType selection, int64_t lists);
 /// `i` of those that are united has it.
 SmallVector<Value> uniteLists(HostFunction &host, SparseAttendOp op, SelectionType unions, int64_t words);
 
+/// The first place in list `where` of `width` numbers that does not come before `number`, or the last place: numbers ascend, and padding,
+/// which is negative, comes last.
+Value findInList(Emitter &e, Value lists, int64_t width, ArrayRef<Value> where, Value number);
+
 /// Makes the kernel on CUDA cores.
 LogicalResult convertAttendRows(HostFunction &host, SparseAttendOp op);
 

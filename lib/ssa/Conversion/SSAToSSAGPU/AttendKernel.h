@@ -36,6 +36,7 @@ struct AttendPlan {
   int64_t dim, valueDim, cells, group, queryBlock;
   std::optional<SelectionType> selection; // of the lists that pass by
   bool isKeyOuter = false;
+  Partials partials; // of key-outer
   int64_t split = 1; // parts of the steps of a tile
   int64_t memberWords = 0; // of a union, see ScheduleAttr
   int64_t rowsPerList = 0; // of a union, and where keys come first: of a list of the op

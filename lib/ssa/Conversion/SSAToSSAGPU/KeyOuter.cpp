@@ -27,7 +27,7 @@ KeyOuter::KeyOuter(HostFunction &host, SparseAttendOp op, const AttendPlan &plan
     : host(host), op(op), plan(plan), type(cast<SelectionType>(op.getSelections().front().getType())) {
   Emitter e(host.builder, op.getLoc());
   Type element = e.builder.getF32Type();
-  if (ScheduleAttr::of(op).getPartials() == Partials::bf16)
+  if (plan.partials == Partials::bf16)
     element = e.builder.getBF16Type();
   int64_t rowsOfList = plan.cells / type.getHeads() * plan.rowsPerList * type.getWidth(), rowBytes = plan.valueDim * element.getIntOrFloatBitWidth() / 8 + 4;
   int64_t most = std::max<int64_t>(getMostBytes(op) / mostLanes / (rowsOfList * rowBytes), 1);

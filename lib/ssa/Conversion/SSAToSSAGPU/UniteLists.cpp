@@ -22,9 +22,7 @@ SelectionType ssa::getTypeOfUnion(SelectionType selection, int64_t lists) {
   return SelectionType::get(selection.getContext(), shape, selection.getKeyBlock(), selection.getQueryBlock() * lists, /*sorted=*/true);
 }
 
-/// The first place in list `where` of `width` numbers that does not come before `number`, or the last place: numbers ascend, and padding,
-/// which is negative, comes last.
-static Value findInList(Emitter &e, Value lists, int64_t width, ArrayRef<Value> where, Value number) {
+Value ssa::findInList(Emitter &e, Value lists, int64_t width, ArrayRef<Value> where, Value number) {
   auto get = [&](Value i) { return e.load(lists, {where[0], where[1], where[2], i}); };
   // It stands in `begin` .. `begin` + `left`.
   Value begin = e.index(0);
