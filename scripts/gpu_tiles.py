@@ -72,14 +72,15 @@ def add_pairs():
     region = " score (%x, %i, %h, %p, %n) {\n    %y = math.tanh %x : f32\n    ssa.yield %y : f32\n  }"
     for name, order, keys_of_step, arguments, options in (
         ("tokens", "head_packed", 128, (128, 1, [(1, 150, 1, 1, False)], 576, 512), {}),
-        ("tokens, 100 heads, steps of 64", "head_packed", 64, (100, 1, [(1, 150, 1, 1, False)], 192, 128), dict(elem="f16")),
+        ("tokens, 100 heads", "head_packed", 128, (100, 1, [(1, 150, 1, 1, False)], 192, 128), dict(elem="f16")),
+        ("three pieces of values", "shared_list", 128, (3, 1, [], 448, 384), dict(elem="f16")),
         ("blocks of 128, two key heads", "shared_list", 128, (6, 2, [(2, 2, 128, 64, False)], 128, 128), {}),
-        ("all keys, 3 heads", "shared_list", 64, (3, 1, [], 256, 256), {}),
-        ("window and sink, two stages", "shared_list", 64, (5, 1, [], 64 + 128, 128), dict(mask=WINDOW, stages=2)),
+        ("all keys, 3 heads", "shared_list", 128, (3, 1, [], 256, 256), {}),
+        ("window and sink, two stages", "shared_list", 128, (5, 1, [], 64 + 128, 128), dict(mask=WINDOW, stages=2)),
         ("two parts of tokens, 200 heads", "head_packed", 64, (200, 1, [(1, 150, 1, 1, False)], 128, 128), dict(more=", split = 2")),
-        ("score region, steep", "shared_list", 64, (4, 1, [], 128, 128), dict(mask=CAUSAL + ", scale = 4.0", score=region)),
-        ("more queries than keys", "shared_list", 64, (3, 1, [], 128, 128), dict(sizes=MORE)),
-        ("one-hot", "shared_list", 64, (2, 2, [], 128, 128), dict(mask=CAUSAL + ", scale = 1.0e5")),
+        ("score region, steep", "shared_list", 128, (4, 1, [], 128, 128), dict(mask=CAUSAL + ", scale = 4.0", score=region)),
+        ("more queries than keys", "shared_list", 128, (3, 1, [], 128, 128), dict(sizes=MORE)),
+        ("one-hot", "shared_list", 128, (2, 2, [], 128, 128), dict(mask=CAUSAL + ", scale = 1.0e5")),
     ):
         mask, stages, more = (options.pop(key, default) for key, default in (("mask", CAUSAL), ("stages", 1), ("more", "")))
         schedule = f"order = {order}, {tile(128, keys_of_step, stages, 'tcgen05')}{more}, pair = true"

@@ -30,18 +30,18 @@ func.func private @partials() attributes {s = #ssa.schedule<instruction = mma_sy
 
 // -----
 
-// expected-error @below {{expected with 'pair' 'instruction' to be tcgen05, 'tile_rows' 128 and 'tile_keys' a multiple of 64, but got wgmma, 128 and 64}}
+// expected-error @below {{expected with 'pair' 'instruction' to be tcgen05, 'tile_rows' 128 and 'tile_keys' a multiple of 128, but got wgmma, 128 and 64}}
 func.func private @pair() attributes {s = #ssa.schedule<instruction = wgmma, tile_rows = 128, tile_keys = 64, stages = 2, pair = true>}
 
 // -----
 
 // expected-error @below {{expected 'order' with 'pair' to be shared_list or head_packed, but got union}}
-func.func private @pair_order() attributes {s = #ssa.schedule<order = union, instruction = tcgen05, tile_rows = 128, tile_keys = 64, stages = 2, pair = true>}
+func.func private @pair_order() attributes {s = #ssa.schedule<order = union, instruction = tcgen05, tile_rows = 128, tile_keys = 128, stages = 2, pair = true>}
 
 // -----
 
 // expected-error @below {{expected 'stages' to be in 1 .. 8, but got 0}}
-func.func private @pair_stages() attributes {s = #ssa.schedule<instruction = tcgen05, tile_rows = 128, tile_keys = 64, stages = 0, pair = true>}
+func.func private @pair_stages() attributes {s = #ssa.schedule<instruction = tcgen05, tile_rows = 128, tile_keys = 128, stages = 0, pair = true>}
 
 // -----
 
@@ -72,3 +72,13 @@ func.func private @overlap_rows() attributes {s = #ssa.overlap<rows = 0>}
 
 // expected-error @below {{expected 'lanes' to be in 1 .. 16, but got 17}}
 func.func private @overlap_lanes() attributes {s = #ssa.overlap<rows = 64, lanes = 17>}
+
+// -----
+
+// expected-error @below {{expected 'polynomials' to be in 0 .. 4, but got 5}}
+func.func private @polynomials() attributes {s = #ssa.schedule<instruction = tcgen05, tile_rows = 128, tile_keys = 64, stages = 2, polynomials = 5>}
+
+// -----
+
+// expected-error @below {{expected 'polynomials' with 'instruction = wgmma' to be 0, but got 1}}
+func.func private @polynomials_of_others() attributes {s = #ssa.schedule<instruction = wgmma, tile_rows = 128, tile_keys = 64, stages = 2, polynomials = 1>}

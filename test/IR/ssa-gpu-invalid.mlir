@@ -139,7 +139,7 @@ func.func @pair_of_blocks(%pipe: !ssa_gpu.pipe<2>, %ticket: i32) {
 // -----
 
 func.func @columns_of_pair(%left: !ssa_gpu.shared<64x64xbf16>, %right: !ssa_gpu.shared<64x192xbf16>, %result: !ssa_gpu.tensor_memory<64x384xf32>, %adds: i1) {
-  // expected-error @below {{expected of a pair a left operand in shared memory, and of more than 256 columns a multiple of 256 and a right operand that is not transposed, but got '!ssa_gpu.shared<64x64xbf16>' and '!ssa_gpu.tensor_memory<64x384xf32>'}}
+  // expected-error @below {{expected of a pair a left operand in shared memory and up to 256 columns, but got '!ssa_gpu.shared<64x64xbf16>' and '!ssa_gpu.tensor_memory<64x384xf32>'}}
   ssa_gpu.mma_tensor %left, %right to %result adds %adds : !ssa_gpu.shared<64x64xbf16>, !ssa_gpu.shared<64x192xbf16>, !ssa_gpu.tensor_memory<64x384xf32>
   return
 }

@@ -379,7 +379,7 @@ module attributes {ssa.target = #ssa.target<sm_100a>} {
 module attributes {ssa.target = #ssa.target<sm_100a>} {
   func.func @pair_of_values(%q: !q, %k: !kv, %v: !kv) -> !q {
     // expected-error @below {{'pair' needs values that are the first columns of keys that are not gathered, and head dims that are multiples of 64, of values of 128, but they are 128 and 128}}
-    %o, %l = ssa.sparse_attend %q, %k, %v {ssa.schedule = #ssa.schedule<instruction = tcgen05, tile_rows = 128, tile_keys = 64, stages = 1, pair = true>}
+    %o, %l = ssa.sparse_attend %q, %k, %v {ssa.schedule = #ssa.schedule<instruction = tcgen05, tile_rows = 128, tile_keys = 128, stages = 1, pair = true>}
         : !q, !kv, !kv -> !q, !l
     return %o : !q
   }

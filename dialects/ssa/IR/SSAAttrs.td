@@ -183,6 +183,8 @@ def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
     - `pair`: two blocks have the rows of a tile together, half each, and make products as one (`cta_group::2`), with `tcgen05`: for 128 rows of wide heads whose
       values are the first columns of keys. Each block has half of the keys that scores are made with and half of the columns of values, gathered by the
       tensor memory accelerator; `stages` may be 1.
+    - `polynomials`: of eight exponentials so many are polynomials on the units that multiply and add, 0 to 4, with `tcgen05`; the special-function units make
+      the others.
     - `partials`: what outputs over some keys are rounded to, `f32` or `bf16`; the latter with `key_outer` and an output of bf16.
 
     Example: `#ssa.schedule<instruction = wgmma, tile_rows = 128, tile_keys = 64, stages = 2>`,
@@ -190,7 +192,11 @@ def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
   }];
   let parameters = (ins SSA_DefaultedEnum<SSA_LoopOrder, "shared_list">:$order, EnumParameter<SSA_Instruction>:$instruction,
       "int64_t":$tile_rows, "int64_t":$tile_keys, "int64_t":$stages, DefaultValuedParameter<"int64_t", "1">:$split,
-      SSA_DefaultedEnum<SSA_Partials, "f32">:$partials, DefaultValuedParameter<"bool", "false">:$pair);
+      SSA_DefaultedEnum<SSA_Partials, "f32">:$partials, DefaultValuedParameter<"bool", "false">:$pair, DefaultValuedParameter<"int64_t", "0">:$polynomials);
+  let builders = [AttrBuilder<(ins "LoopOrder":$order, "Instruction":$instruction, "int64_t":$tileRows, "int64_t":$tileKeys, "int64_t":$stages, "int64_t":$split,
+      "Partials":$partials, "bool":$pair), [{
+    return $_get($_ctxt, order, instruction, tileRows, tileKeys, stages, split, partials, pair, /*polynomials=*/int64_t(0));
+  }]>];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -226,8 +232,15 @@ def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
     /// Tiles of scores, and of weights, in tensor memory at a time.
     int64_t getScoreSlots(SparseAttendOp op) const;
     int64_t getWeightSlots() const { return getPair() ? 1 : 2; }
-    /// With `pair`: rows that a block has of a tile; columns of a piece of keys that products take at a time, and keys of one of values.
+    /// With `pair`: rows that a block has of a tile; columns of a piece of keys that products take at a time.
     static constexpr int64_t rowsOfPair = 64, pieceOfPair = 64;
+    /// With `pair`: of each half of the columns of values so many lie where the keys of the step were, a half of which thus stays there.
+    static int64_t getColumnsInPlace(int64_t valueDim) { return (valueDim / 2 / pieceOfPair + 1) / 2 * pieceOfPair; }
+    /// The same schedule with another number of polynomials.
+    ScheduleAttr withPolynomials(int64_t number) const {
+      return get(getContext(), getOrder(), getInstruction(), getTileRows(), getTileKeys(), getStages(), getSplit(), getPartials(), getPair(), number);
+    }
+    static constexpr int64_t maxPolynomials = 4;
     /// Columns of tensor memory that a block takes.
     int64_t getTensorColumns(SparseAttendOp op) const;
     /// Groups of warps that share the columns of outputs which the registers of one warp cannot hold.

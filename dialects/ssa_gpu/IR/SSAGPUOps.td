@@ -484,8 +484,8 @@ def SSAGPU_MmaTensorOp : SSAGPU_Op<"mma_tensor"> {
     `result = lhs * rhs`, or `result + lhs * rhs` if `adds` is true, by `tcgen05`; with `transposed` as in `mma`. Begun by one thread of the role or block, for all;
     products end in the order in which they begin. Done, and operands free, when a `publish` or `release` `after products` has come through.
 
-    A result of 64 rows is that of a block of a pair: operands are 64 rows of the left one and half of the columns of the right one, those of the first half in
-    the first block. Of more than 256 columns it is several products; their columns, and those that a block has of the right operand, lie one behind the other.
+    A result of 64 rows, and up to 256 columns, is that of a block of a pair: operands are 64 rows of the left one and half of the columns of the right one, those of
+    the first half in the first block.
 
     Example: `ssa_gpu.mma_tensor %q, transposed %k to %s adds %false : !ssa_gpu.shared<128x128xbf16>, !ssa_gpu.shared<64x128xbf16>, !ssa_gpu.tensor_memory<128x64xf32>`
   }];

@@ -45,6 +45,9 @@ private:
   double average(llvm::function_ref<double(int64_t first, int64_t last)> f, int64_t count) const;
 };
 
+/// The schedule with as many polynomials for exponentials as make steps shortest: some where the special-function units take longest.
+ScheduleAttr withBestPolynomials(const AttendProblem &problem, ScheduleAttr schedule, TargetAttr target);
+
 /// A schedule that an op can have, and how long it would take with all its kernels.
 struct RatedSchedule {
   ScheduleAttr schedule;

@@ -108,6 +108,8 @@ static void printSchedule(raw_ostream &os, const char *mark, const RatedSchedule
     text += ", split " + std::to_string(s.getSplit());
   if (s.getPair())
     text += ", pairs";
+  if (s.getPolynomials() > 0)
+    text += ", polynomials " + std::to_string(s.getPolynomials());
   if (s.getPartials() != Partials::f32)
     text += ", partials " + stringifyPartials(s.getPartials()).str();
   os << format("    %s %-26s  %-9s  %9s  %6lld  %10.3f  %6.2f   %s\n", mark, text.c_str(), stringifyInstruction(s.getInstruction()).str().c_str(),

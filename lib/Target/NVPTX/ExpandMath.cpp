@@ -22,12 +22,15 @@
 //   log, log2, log10  2^-22, absolute where 1/2 < x < 2
 //   sin, cos    2^-20 absolute, |x| <= pi;    tanh  2^-11
 //
+// With the attribute `ssa.polynomials` a part of an exp2<afn> is a polynomial of degree 5: 4u for -126 <= x <= 127, below that at most 2^-126, and 0
+// of -inf. test/Simulator/exp2.py measures it.
+//
 //===----------------------------------------------------------------------===//
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "MathBuilder.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "ssa/Target/MathAttrs.h"
 #include "ssa/Target/NVPTX.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -37,131 +40,8 @@ namespace mlir::ssa {
 } // namespace mlir::ssa
 
 using namespace mlir;
+using namespace mlir::ssa;
 using arith::CmpFPredicate;
-
-/// Calls an intrinsic that gives what its first operand is. Upstream's conversion takes the ops of the same names for
-/// calls into a library.
-static Value callIntrinsic(OpBuilder &builder, Location loc, StringRef name, ValueRange operands) {
-  Type type = operands.front().getType();
-  return LLVM::CallIntrinsicOp::create(builder, loc, type, builder.getStringAttr(name), operands).getResult(0);
-}
-
-namespace {
-
-/// Builds on f32 or vectors of it, element by element.
-class Math {
-public:
-  Math(OpBuilder &builder, Location loc, Type type, bool approximate)
-      : approximate(approximate), builder(builder), loc(loc), type(type) {}
-
-  Value c(double value) { return splat(builder.getF32FloatAttr(float(value)), type); }
-  Value add(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
-  Value sub(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
-  Value mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
-  Value div(Value a, Value b) { return arith::DivFOp::create(builder, loc, a, b); }
-  Value fma(Value a, Value b, Value d) { return LLVM::FMAOp::create(builder, loc, type, a, b, d); }
-  Value neg(Value a) { return arith::NegFOp::create(builder, loc, a); }
-  // A number if one of the two is.
-  Value min(Value a, Value b) { return LLVM::MinNumOp::create(builder, loc, type, a, b); }
-  Value max(Value a, Value b) { return LLVM::MaxNumOp::create(builder, loc, type, a, b); }
-  Value abs(Value a) { return callIntrinsic(builder, loc, "llvm.fabs", a); }
-  Value floor(Value a) { return callIntrinsic(builder, loc, "llvm.floor", a); }
-  Value trunc(Value a) { return callIntrinsic(builder, loc, "llvm.trunc", a); }
-  Value rint(Value a) { return callIntrinsic(builder, loc, "llvm.roundeven", a); }
-  Value sqrt(Value a) { return callIntrinsic(builder, loc, "llvm.sqrt", a); }
-  Value copySign(Value a, Value sign) { return callIntrinsic(builder, loc, "llvm.copysign", {a, sign}); }
-  Value cmp(CmpFPredicate p, Value a, Value b) { return arith::CmpFOp::create(builder, loc, p, a, b); }
-  Value lt(Value a, Value b) { return cmp(CmpFPredicate::OLT, a, b); }
-  Value eq(Value a, Value b) { return cmp(CmpFPredicate::OEQ, a, b); }
-  Value both(Value a, Value b) { return arith::AndIOp::create(builder, loc, a, b); }
-  Value select(Value p, Value a, Value b) { return arith::SelectOp::create(builder, loc, p, a, b); }
-
-  /// The sum of coefficients[i] x^i, added from the last.
-  Value poly(Value x, ArrayRef<double> coefficients) {
-    Value sum = c(coefficients.back());
-    for (double coefficient : llvm::reverse(coefficients.drop_back()))
-      sum = fma(sum, x, c(coefficient));
-    return sum;
-  }
-
-  Value ex2(Value a, bool flush) { return intrinsic(flush ? "llvm.nvvm.ex2.approx.ftz" : "llvm.nvvm.ex2.approx", a); }
-  Value lg2(Value a) { return intrinsic("llvm.nvvm.lg2.approx.f", a); }
-  Value rsqrt(Value a) { return intrinsic("llvm.nvvm.rsqrt.approx.f", a); }
-  Value sinApprox(Value a) { return intrinsic("llvm.nvvm.sin.approx.f", a); }
-  Value cosApprox(Value a) { return intrinsic("llvm.nvvm.cos.approx.f", a); }
-  Value tanhApprox(Value a);
-
-  /// 2^k of integers -126 .. 127 that are rounded by adding 1.5 * 2^23.
-  Value exp2OfRounded(Value shifted);
-  /// Whether the integer that was rounded by adding 1.5 * 2^23 has a bit.
-  Value hasBit(Value shifted, int32_t bit);
-  Value isNegative(Value a); // by its sign, -0 too
-  Value fromInteger(Value a) { return arith::SIToFPOp::create(builder, loc, type, a); }
-
-  const bool approximate;
-
-private:
-  Value splat(FloatAttr value, Type like) {
-    auto vector = dyn_cast<VectorType>(like);
-    return arith::ConstantOp::create(builder, loc, vector ? TypedAttr(DenseElementsAttr::get(vector, value)) : value);
-  }
-  Type integers() {
-    auto vector = dyn_cast<VectorType>(type);
-    return vector ? Type(VectorType::get(vector.getShape(), builder.getI32Type())) : builder.getI32Type();
-  }
-  Value integer(int32_t value) {
-    auto vector = dyn_cast<VectorType>(integers());
-    IntegerAttr attr = builder.getI32IntegerAttr(value);
-    return arith::ConstantOp::create(builder, loc, vector ? TypedAttr(DenseElementsAttr::get(vector, attr)) : attr);
-  }
-  Value bitcast(Value a, Type to) { return arith::BitcastOp::create(builder, loc, to, a); }
-  Value perElement(Value a, llvm::function_ref<Value(Value)> f);
-  Value intrinsic(StringRef name, Value a);
-
-  OpBuilder &builder;
-  Location loc;
-  Type type;
-};
-
-} // namespace
-
-Value Math::perElement(Value a, llvm::function_ref<Value(Value)> f) {
-  auto vector = dyn_cast<VectorType>(type);
-  if (!vector)
-    return f(a);
-  SmallVector<Value> elements;
-  for (int64_t i = 0; i < vector.getNumElements(); ++i)
-    elements.push_back(f(vector::ExtractOp::create(builder, loc, a, i)));
-  return vector::FromElementsOp::create(builder, loc, vector, elements);
-}
-
-Value Math::intrinsic(StringRef name, Value a) {
-  return perElement(a, [&](Value x) { return callIntrinsic(builder, loc, name, x); });
-}
-
-Value Math::tanhApprox(Value a) {
-  return perElement(a, [&](Value x) {
-    return LLVM::InlineAsmOp::create(builder, loc, x.getType(), ValueRange(x), "tanh.approx.f32 $0, $1;", "=f,f",
-                                     /*has_side_effects=*/false, /*is_align_stack=*/false, LLVM::TailCallKind::None,
-                                     /*asm_dialect=*/nullptr, /*operand_attrs=*/nullptr)
-        .getRes();
-  });
-}
-
-Value Math::exp2OfRounded(Value shifted) {
-  // The last bits of the sum are the integer; shifting them to the exponent drops all others.
-  Value bits = arith::ShLIOp::create(builder, loc, bitcast(shifted, integers()), integer(23));
-  return bitcast(arith::AddIOp::create(builder, loc, bits, integer(127 << 23)), type);
-}
-
-Value Math::hasBit(Value shifted, int32_t bit) {
-  Value masked = arith::AndIOp::create(builder, loc, bitcast(shifted, integers()), integer(bit));
-  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, masked, integer(0));
-}
-
-Value Math::isNegative(Value a) {
-  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, bitcast(a, integers()), integer(0));
-}
 
 //===----------------------------------------------------------------------===//
 // The functions
@@ -172,6 +52,40 @@ static constexpr double infinity = std::numeric_limits<double>::infinity();
 static constexpr double magic = 12582912; // 1.5 * 2^23: adding it rounds to an integer
 
 static Value exp2(Math &m, Value x) { return m.ex2(x, /*flush=*/m.approximate); }
+
+/// 2^x = 2^k 2^r with |r| <= 1/2, by additions and multiplications alone; x is at most 127. What is added to round carries the bias of an exponent, so that the
+/// last bits of the sum are those of 2^k: 0 of the least x, where -inf is.
+static Value exp2Polynomial(Math &m, Value x) {
+  Value biased = m.c(magic + 127), a = m.maximum(x, m.c(-127)), shifted = m.add(a, biased), r = m.sub(a, m.sub(shifted, biased));
+  Value p = m.poly(r, {1, 6.931470037e-01, 2.402224243e-01, 5.550733581e-02, 9.671512991e-03, 1.326472731e-03});
+  return m.mul(p, m.toExponent(shifted));
+}
+
+/// An exp2 of which so many of eight pairs of values are polynomials, which instructions on two values at once compute.
+static Value exp2InPart(OpBuilder &builder, Location loc, Value x, int64_t polynomials) {
+  constexpr int64_t pairs = 8;
+  auto type = cast<VectorType>(x.getType());
+  Math one(builder, loc, type.getElementType(), /*approximate=*/true);
+  SmallVector<Value> elements, chosen;
+  SmallVector<int64_t> places;
+  for (int64_t i = 0; i < type.getNumElements(); ++i) {
+    elements.push_back(vector::ExtractOp::create(builder, loc, x, i));
+    if (i / 2 % pairs < pairs - polynomials) {
+      elements.back() = one.ex2(elements.back(), /*flush=*/true);
+      continue;
+    }
+    chosen.push_back(elements.back());
+    places.push_back(i);
+  }
+  if (chosen.empty())
+    return vector::FromElementsOp::create(builder, loc, type, elements);
+  auto part = VectorType::get(chosen.size(), type.getElementType());
+  Math all(builder, loc, part, /*approximate=*/true);
+  Value powers = exp2Polynomial(all, vector::FromElementsOp::create(builder, loc, part, chosen));
+  for (auto [i, place] : llvm::enumerate(places))
+    elements[place] = vector::ExtractOp::create(builder, loc, powers, i);
+  return vector::FromElementsOp::create(builder, loc, type, elements);
+}
 
 /// x log2(e) = k + r with |r| <= 1/2 in the range of results, computed with log2(e) in two parts.
 static Value exp(Math &m, Value x) {
@@ -548,7 +462,9 @@ SmallVector<Value> Expansion::compute(ArrayRef<Value> operands) {
   Value x = withElement(operands[0], builder.getF32Type());
   Math m(builder, loc, x.getType(), approximate);
   SmallVector<Value> values;
-  if (Unary unary = unaryFunctions().lookup(getFunction(op)))
+  if (auto polynomials = op->getAttrOfType<IntegerAttr>(polynomialsAttrName); polynomials && isa<math::Exp2Op>(op) && isa<VectorType>(x.getType()))
+    values = {exp2InPart(builder, loc, x, polynomials.getInt())};
+  else if (Unary unary = unaryFunctions().lookup(getFunction(op)))
     values = {unary(m, x)};
   else if (Binary binary = binaryFunctions().lookup(getFunction(op)))
     values = {binary(m, x, withElement(operands[1], builder.getF32Type()))};

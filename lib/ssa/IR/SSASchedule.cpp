@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace mlir::ssa;
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, LoopOrder order, Instruction instruction, int64_t tileRows,
-                                   int64_t tileKeys, int64_t stages, int64_t split, Partials partials, bool pair) {
+                                   int64_t tileKeys, int64_t stages, int64_t split, Partials partials, bool pair, int64_t polynomials) {
   int64_t rows = instruction == Instruction::tcgen05 ? 128 : instruction == Instruction::wgmma ? 64 : 16;
   if (tileRows < rows || tileRows > 256 || tileRows % rows != 0)
     return emitError() << "expected 'tile_rows' to be a multiple of " << rows << " up to 256, but got " << tileRows;
@@ -27,11 +27,15 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected 'split' with 'order = " << stringifyLoopOrder(order) << "' to be 1, but got " << split;
   if (partials != Partials::f32 && order != LoopOrder::key_outer)
     return emitError() << "expected 'partials' with 'order = " << stringifyLoopOrder(order) << "' to be f32, but got " << stringifyPartials(partials);
-  if (pair && (instruction != Instruction::tcgen05 || tileRows != 2 * rowsOfPair || tileKeys % pieceOfPair != 0))
-    return emitError() << "expected with 'pair' 'instruction' to be tcgen05, 'tile_rows' 128 and 'tile_keys' a multiple of 64, but got "
+  if (pair && (instruction != Instruction::tcgen05 || tileRows != 2 * rowsOfPair || tileKeys % (2 * pieceOfPair) != 0))
+    return emitError() << "expected with 'pair' 'instruction' to be tcgen05, 'tile_rows' 128 and 'tile_keys' a multiple of 128, but got "
                        << stringifyInstruction(instruction) << ", " << tileRows << " and " << tileKeys;
   if (pair && order != LoopOrder::shared_list && order != LoopOrder::head_packed)
     return emitError() << "expected 'order' with 'pair' to be shared_list or head_packed, but got " << stringifyLoopOrder(order);
+  if (polynomials < 0 || polynomials > maxPolynomials)
+    return emitError() << "expected 'polynomials' to be in 0 .. " << maxPolynomials << ", but got " << polynomials;
+  if (polynomials > 0 && instruction != Instruction::tcgen05)
+    return emitError() << "expected 'polynomials' with 'instruction = " << stringifyInstruction(instruction) << "' to be 0, but got " << polynomials;
   return success();
 }
 
@@ -232,13 +236,16 @@ int64_t ScheduleAttr::getThreads(SparseAttendOp op) const {
   return 2 * getTileRows() * getGroups(op) + (hasRoles() ? numProducers : 0);
 }
 
-/// Of a block of a pair: its rows of the queries, half of the keys and half of the columns of values, weights; which rows to gather, numbers, maxima, factors.
+/// Of a block of a pair: its rows of the queries, weights, half of the keys of steps and half of the columns of their values, some of which lie in one place;
+/// which rows to gather, numbers, maxima, factors.
 static int64_t getSharedBytesOfPair(ScheduleAttr schedule, SparseAttendOp op) {
   constexpr int64_t rows = ScheduleAttr::rowsOfPair, piece = ScheduleAttr::pieceOfPair;
-  int64_t keys = schedule.getTileKeys(), dim = getDim(op), valueDim = getValueDim(op);
-  int64_t steps = schedule.getStages() * (keys / 2 * dim * 2 + keys * valueDim), lists = (2 + schedule.getStages()) * 4 * keys;
+  int64_t keys = schedule.getTileKeys(), stages = schedule.getStages(), dim = getDim(op);
+  int64_t inPlace = ScheduleAttr::getColumnsInPlace(getValueDim(op)), ofKeys = dim - 2 * inPlace, ofValues = getValueDim(op) / 2 - inPlace;
+  int64_t steps = (stages + 1) * 2 * keys * inPlace + stages * (keys * ofKeys + 2 * keys * ofValues), lists = (2 + stages) * 4 * keys;
   int64_t others = 2 * 4 * rows + 4 * rows + 4 * 16;
-  int64_t barriers = 24 * (schedule.getStages() * (dim / piece + keys / piece) + 3 + schedule.getScoreSlots(op)) + (2 + schedule.getStages()) * 16;
+  int64_t slots = (stages + 1) * 2 + stages * (ofKeys / piece + (ofValues > 0 ? 2 : 0));
+  int64_t barriers = 24 * (slots + 3 + schedule.getScoreSlots(op)) + (2 + stages) * 16;
   return rows * 2 * dim + steps + rows * 2 * keys + lists + others + barriers;
 }
 

@@ -44,13 +44,16 @@ constexpr double rowShare = 0.88, farRowShare = 0.79, nearBytes = 40e6;
 /// Uniting lists: bytes that are read and written for each number, and what a number takes for each step of the sort, whose number grows with the
 /// square of the logarithm.
 constexpr double unionBytes = 64, unionSeconds = 0.35e-12;
+/// With tensor memory: instructions of a thread for a weight, and how many more where its exponential is a polynomial, counted in what `ptxas` 13.0 makes of a
+/// step of 64 keys. Where others take registers for products their constants have it.
+constexpr double instructionsOfWeight = 5, instructionsOfPolynomial = 6;
 /// The share of the memory's rate at which rows of other parts are read where a kernel stores its own: the next step waits for them.
 constexpr double joinedShare = 0.5;
 
 /// A kernel in numbers: items, steps of each, and what a step does.
 struct Loop {
   double items = 0, steps = 0;
-  double flop = 0, exponentials = 0, loaded = 0, shared = 0; // of a step
+  double flop = 0, exponentials = 0, loaded = 0, shared = 0, vector = 0; // of a step
   double blocksPerSM = 1;
   bool isGathered = false; // the keys of a step are no neighbours
   std::optional<double> members; // the share of the lists of a tile that have a step, where a step is one entry of a union
@@ -140,13 +143,18 @@ static Loop getLoop(const AttendProblem &p, ScheduleAttr s, TargetAttr target) {
   loop.items *= s.getValueParts(op);
   double valueColumns = s.usesTensorMemory() ? s.getValueColumns(op) : padTo(16, p.valueDim);
   loop.flop = rows * keys * 2.0 * (padTo(16, p.dim) + valueColumns);
-  loop.exponentials = double(rows) * keys;
+  double polynomials = s.getPolynomials() / 8.0;
+  loop.exponentials = (1 - polynomials) * rows * keys;
+  if (s.usesTensorMemory())
+    loop.vector = (instructionsOfWeight + polynomials * instructionsOfPolynomial) * rows * keys;
   loop.loaded = keys * (padTo(64, p.dim) + (op.valuesAreKeys() ? 0 : padTo(64, p.valueDim))) * p.elementBytes;
   if (s.getPair()) { // half of the rows, with half of the keys for scores and half of the columns of values
     loop.items *= 2;
     loop.flop /= 2;
     loop.exponentials /= 2;
-    loop.loaded = keys / 2.0 * (p.dim + p.valueDim) * p.elementBytes;
+    loop.vector /= 2;
+    // Half of the values of its own keys stay where they are, as far as columns lie in place.
+    loop.loaded = keys / 2.0 * (p.dim + p.valueDim - ScheduleAttr::getColumnsInPlace(p.valueDim)) * p.elementBytes;
   }
   loop.shared = loop.loaded + getOperandBytes(p, s, s.getGroups(op));
   return loop;
@@ -169,6 +177,7 @@ static UnitTimes getUnits(const AttendProblem &p, const Loop &loop, double matri
   UnitTimes units;
   units.matrix = steps * loop.flop / matrixRate;
   units.special = steps * loop.exponentials / (ChipRates::exponentialsPerCycle * cycles);
+  units.vector = steps * loop.vector / (ChipRates::vectorFlopPerCycle / 2 * cycles);
   units.shared = steps * loop.shared / (ChipRates::sharedBytesPerCycle * cycles);
   units.l2 = steps * loop.loaded / rates.l2;
   units.memory = (getMemoryBytes(p) + loop.written + p.joinedBytes) / rates.memory;
@@ -207,17 +216,42 @@ static double getStepSeconds(const Loop &loop, ScheduleAttr s, int64_t groups, c
   return std::max({chain, blocks * loop.flop / (mmaShare * rates.mmaSync / numSMs), blocks * ofStep.l2 / loop.rowShare});
 }
 
+/// What a step takes on every multiprocessor.
+static UnitTimes getUnitsOfStep(const AttendProblem &p, Loop loop, double matrixRate, const ChipRates &rates, double numSMs) {
+  loop.items = numSMs;
+  loop.steps = 1;
+  UnitTimes units = getUnits(p, loop, matrixRate, rates, numSMs);
+  units.memory = 0;
+  return units;
+}
+
+static double getMatrixRate(ScheduleAttr s, const ChipRates &rates) { return s.getInstruction() == Instruction::mma_sync ? rates.mmaSync : rates.matrix; }
+
+ScheduleAttr ssa::withBestPolynomials(const AttendProblem &p, ScheduleAttr s, TargetAttr target) {
+  if (!s.usesTensorMemory())
+    return s;
+  const ChipRates &rates = ChipRates::of(target);
+  constexpr double margin = 0.99; // by less nothing is gained
+  double least = 0;
+  ScheduleAttr best = s;
+  for (int64_t number = 0; number <= ScheduleAttr::maxPolynomials; ++number) {
+    ScheduleAttr other = s.withPolynomials(number);
+    double busy = getUnitsOfStep(p, getLoop(p, other, target), getMatrixRate(s, rates), rates, target.numSMs()).longest();
+    if (number > 0 && busy > margin * least)
+      continue;
+    best = other;
+    least = busy;
+  }
+  return best;
+}
+
 Prediction ssa::predictAttend(const AttendProblem &p, ScheduleAttr s, TargetAttr target) {
   const ChipRates &rates = ChipRates::of(target);
-  double numSMs = target.numSMs(), matrixRate = s.getInstruction() == Instruction::mma_sync ? rates.mmaSync : rates.matrix;
+  double numSMs = target.numSMs(), matrixRate = getMatrixRate(s, rates);
   Loop loop = getLoop(p, s, target);
   Prediction result;
   result.units = getUnits(p, loop, matrixRate, rates, numSMs);
-  Loop one = loop;
-  one.items = numSMs; // a step on every multiprocessor
-  one.steps = 1;
-  UnitTimes ofStep = getUnits(p, one, matrixRate, rates, numSMs);
-  ofStep.memory = 0;
+  UnitTimes ofStep = getUnitsOfStep(p, loop, matrixRate, rates, numSMs);
   SparseAttendOp op = p.op;
   double item = s.usesTensorMemory() ? getTensorItemSeconds(loop, ofStep)
                                      : loop.steps * getStepSeconds(loop, s, s.getGroups(op), ofStep, rates, numSMs) + loop.itemSeconds;

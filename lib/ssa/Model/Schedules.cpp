@@ -70,14 +70,14 @@ SmallVector<ScheduleAttr> ssa::enumerateSchedules(const AttendProblem &problem, 
     if (rows % (instruction == Instruction::tcgen05 ? 128 : instruction == Instruction::wgmma ? 64 : 16))
       return;
     bool hasPairs = order == getPlainOrder(op) && instruction == Instruction::tcgen05 && rows == 128;
-    if (pair && (!hasPairs || keys % ScheduleAttr::pieceOfPair != 0))
+    if (pair && (!hasPairs || keys % (2 * ScheduleAttr::pieceOfPair) != 0))
       return;
     if (stages < (pair ? 1 : 2))
       return;
     Partials partials = order == LoopOrder::key_outer && isNarrow ? Partials::bf16 : Partials::f32;
     auto schedule = ScheduleAttr::get(op.getContext(), order, instruction, rows, keys, stages, split, partials, pair);
     if (succeeded(schedule.verifyFor(op, target, ignore)) && isSensible(op, schedule, target))
-      found.push_back(schedule);
+      found.push_back(withBestPolynomials(problem, schedule, target));
   };
   // Of schedules that are predicted alike the first is chosen: a third stage makes steps of a union 2 to 3 % faster.
   constexpr int64_t stagesOfUnion[] = {3, 2, 4, 1}, stagesOfOthers[] = {2, 3, 4, 1}; // one is for pairs
@@ -99,11 +99,9 @@ static ScheduleAttr getTensorSchedule(SparseAttendOp op, LoopOrder order, Target
     return ScheduleAttr::get(op.getContext(), order, Instruction::tcgen05, isTall ? 256 : 128, keys, stages, /*split=*/1, Partials::f32, /*pair=*/false);
   };
   // Outputs that one block would have to make in parts, with scores for each, a pair makes at once.
-  for (int64_t keys : {128, 64}) {
-    auto pair = ScheduleAttr::get(op.getContext(), order, Instruction::tcgen05, 128, keys, /*stages=*/1, /*split=*/1, Partials::f32, /*pair=*/true);
-    if (getValueDim(op) > 256 && ScheduleAttr::getRowsPerList(op).value_or(128) >= 128 && succeeded(pair.verifyFor(op, target, [](const Twine &) {})))
-      return pair;
-  }
+  auto pair = ScheduleAttr::get(op.getContext(), order, Instruction::tcgen05, 128, /*tile_keys=*/128, /*stages=*/1, /*split=*/1, Partials::f32, /*pair=*/true);
+  if (getValueDim(op) > 256 && ScheduleAttr::getRowsPerList(op).value_or(128) >= 128 && succeeded(pair.verifyFor(op, target, [](const Twine &) {})))
+    return pair;
   // The most keys a step for which two stages fit; more stages where there is room.
   for (int64_t keys : {64, 32, 16}) {
     ScheduleAttr best = make(keys, 2);
@@ -121,8 +119,10 @@ static ScheduleAttr getTensorSchedule(SparseAttendOp op, LoopOrder order, Target
 /// Tall tiles read keys and values for more rows, long steps synchronise less often; rows that are not there cost as much as others, and so do
 /// steps that large blocks do not fill.
 ScheduleAttr ssa::getMeasuredSchedule(SparseAttendOp op, TargetAttr target) {
-  if (ScheduleAttr tensor = target.hasTCGen05() ? getTensorSchedule(op, getPlainOrder(op), target) : ScheduleAttr())
-    return tensor;
+  if (ScheduleAttr tensor = target.hasTCGen05() ? getTensorSchedule(op, getPlainOrder(op), target) : ScheduleAttr()) {
+    AssumedSizes sizes{Assumptions()}; // a step is the same at any
+    return withBestPolynomials(AttendProblem(op, sizes), tensor, target);
+  }
   int64_t widest = std::max(getDim(op), getValueDim(op));
   Instruction instruction = target.hasWGMMA() ? Instruction::wgmma : Instruction::mma_sync;
   int64_t rowsPerList = ScheduleAttr::getRowsPerList(op).value_or(128);

@@ -22,6 +22,13 @@ static void callAsm(OpBuilder &builder, Location loc, StringRef text) {
                             LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
 }
 
+/// The repeat that a launch is in whose runs are in lanes; null if there is none.
+static Operation *getLanes(Operation *op) {
+  while (op && !op->hasAttr(ssa::lanesAttrName))
+    op = op->getParentOp();
+  return op;
+}
+
 namespace {
 struct DependentLaunches : ssa::impl::SSADependentLaunchesPassBase<DependentLaunches> {
   void runOnOperation() override {
@@ -36,7 +43,14 @@ struct DependentLaunches : ssa::impl::SSADependentLaunchesPassBase<DependentLaun
       callAsm(builder, kernel.getLoc(), "griddepcontrol.wait;");
       callAsm(builder, kernel.getLoc(), "griddepcontrol.launch_dependents;");
     });
-    getOperation().walk([](gpu::LaunchFuncOp launch) { launch->setAttr(ssa::dependentAttrName, UnitAttr::get(launch.getContext())); });
+    // Between streams launchers wait for all: the first launch of what has lanes, and the first behind it, depend on more than the launch before.
+    Operation *before = nullptr;
+    getOperation().walk([&](gpu::LaunchFuncOp launch) {
+      Operation *lanes = getLanes(launch);
+      if (lanes == before)
+        launch->setAttr(ssa::dependentAttrName, UnitAttr::get(launch.getContext()));
+      before = lanes;
+    });
   }
 };
 } // namespace

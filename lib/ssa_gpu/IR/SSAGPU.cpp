@@ -231,9 +231,8 @@ LogicalResult MmaTensorOp::verify() {
     return emitOpError() << "expected " << result.getRows() << "x" << k << " and " << k << "x" << own
                          << " as operands (the right one transposed), but got " << shape[0] << "x" << shape[1] << " and " << k << "x" << n;
   int64_t step = getInnerStep();
-  if (isOfPair && (!isa<SharedType>(getLhs().getType()) || (own > 128 && (own % 128 != 0 || getTransposed()))))
-    return emitOpError() << "expected of a pair a left operand in shared memory, and of more than 256 columns a multiple of 256 and a right operand that is not "
-                            "transposed, but got " << getLhs().getType() << " and " << result;
+  if (isOfPair && (!isa<SharedType>(getLhs().getType()) || own > 128))
+    return emitOpError() << "expected of a pair a left operand in shared memory and up to 256 columns, but got " << getLhs().getType() << " and " << result;
   if (constexpr int64_t most = 256; k % step != 0 || n % 16 != 0 || n > most)
     return emitOpError() << "expected the inner size to be a multiple of " << step << " and the columns of 16, at most " << most << ", but got " << k
                          << " and " << n;

@@ -1,14 +1,14 @@
 // RUN: ssa-opt %s --pass-pipeline="builtin.module(gpu.module(convert-ssa-gpu-to-nvvm))" | FileCheck %s
 
 !left = !ssa_gpu.shared<64x64xbf16>
-!right = !ssa_gpu.shared<64x256xbf16>
-!result = !ssa_gpu.tensor_memory<64x512xf32>
+!right = !ssa_gpu.shared<64x128xbf16>
+!result = !ssa_gpu.tensor_memory<64x256xf32>
 !tile = tensor<64x64xf32, #ssa_gpu.accumulator<groups = 2, rowwise = true>>
 !map = !nvgpu.tensormap.descriptor<tensor = memref<1x64xbf16, 3>, swizzle = swizzle_128b, l2promo = none, oob = zero, interleave = none>
 
 gpu.module @kernels {
   // Blocks of a pair wait for one another before anyone uses a barrier, and before tensor memory is freed. Only the first begins products, once the second
-  // has said that its operands are there; both hear of their end. 512 columns are two products of eight instructions.
+  // has said that its operands are there; both hear of their end.
   // CHECK-LABEL: gpu.func @pair
   // CHECK: mbarrier.init
   // CHECK: fence.mbarrier_init.release.cluster
@@ -28,7 +28,7 @@ gpu.module @kernels {
   // CHECK: mapa.shared::cluster.u32
   // CHECK-SAME: mbarrier.arrive.release.cluster.shared::cluster.b64
   // CHECK: elect.sync
-  // CHECK-COUNT-8: tcgen05.mma.cta_group::2.kind::f16
+  // CHECK-COUNT-4: tcgen05.mma.cta_group::2.kind::f16
   // CHECK-NOT: tcgen05.mma
   // CHECK: tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64
   // CHECK: tcgen05.ld.sync.aligned.32x32b.x32.b32

@@ -97,6 +97,7 @@ LogicalResult AttendConversion::readSchedule() {
   plan.pair = schedule.getPair();
   plan.weightSlots = schedule.getWeightSlots();
   plan.itemSlots = plan.pair ? 1 : 2;
+  plan.polynomials = schedule.getPolynomials();
   plan.takesTurns = schedule.takesTurns(op);
   plan.keepsWeightsInKeys = schedule.keepsWeightsInKeys(op);
   plan.keepsQueries = schedule.keepsQueries(op);

@@ -33,6 +33,7 @@ struct AttendPlan {
   int64_t querySlots, groups, valueParts, scoreSlots; // see ScheduleAttr
   bool takesTurns, keepsWeightsInKeys, keepsQueries, pair = false;
   int64_t weightSlots, itemSlots; // with tensor memory: tiles of weights, items that are handed over at a time
+  int64_t polynomials;            // of eight weights
   int64_t dim, valueDim, cells, group, queryBlock;
   std::optional<SelectionType> selection; // of the lists that pass by
   bool isKeyOuter = false;
@@ -68,9 +69,11 @@ struct AttendPlan {
   /// Rows of a tile that are this block's, and columns of the output that a thread has with tensor memory.
   int64_t rowsOfBlock() const { return pair ? ScheduleAttr::rowsOfPair : tileRows; }
   int64_t columnsOfThread() const { return paddedValueDim() / (pair ? groups : 1); }
-  /// In a pair: pieces of the keys of a step, some columns each, and of its values, some rows each.
-  int64_t keyPieces() const { return dim / ScheduleAttr::pieceOfPair; }
-  int64_t valuePieces() const { return tileKeys / ScheduleAttr::pieceOfPair; }
+  /// In a pair: of a block's columns of the output, those whose values lie where keys were, and the others.
+  int64_t columnsInPlace() const { return ScheduleAttr::getColumnsInPlace(valueDim); }
+  int64_t columnsApart() const { return columnsOfThread() - columnsInPlace(); }
+  /// Half of the tickets that producers and those who begin products count the steps of keys by: in a pair rings of `stages` and of a step more turn together.
+  int64_t keyTickets() const { return pair ? stages * (stages + 1) : stages; }
   /// Elements of the output that a thread stores at a time.
   int64_t storeWidth() const { return valueDim % 8 == 0 ? 8 : 2; }
   /// Those that multiply.
@@ -192,7 +195,10 @@ private:
 
   void allocatePair();
   Value produceStepsInPair(const Item &item, const KeySlots &slots, Value steps, Value first);
+  SmallVector<int64_t> getKeyPieces() const;
+  Value getPlaceOfHalf(Value ticket, unsigned half, bool ofValues);
   void findRowsInPair(const Item &item, const KeySlots &slots, Value step);
+  void gatherInPair(const Rows &rows, Value step, Value first, Value column, Value ticket, Value isCopied = {});
   void gatherKeysInPair(Value step, Value ticket);
   void gatherValuesInPair(Value step, Value ticket);
   void beginScoresInPair(Value queryTile, Value keyTicket, Value scoreTicket);
@@ -261,6 +267,7 @@ private:
   Value queries, tokens, keyRows; // i32
   BufferView queryView, outputView, lseView;
   Rows keys, values; // one pipe and ring for both if values are keys
+  Rows inPlace;      // in a pair: keys that the values of the same step replace
   Value queryRing, queryMap, queryPipe, numberRing, memberRing, stepsRing, itemRing, weightTile, scratch;
   /// What a group that takes turns gives to the other.
   struct Exchange {
@@ -269,7 +276,13 @@ private:
   Exchange exchanges[2];
   // With tensor memory: scores, weights and outputs, pipes between those that make them; what outputs are multiplied by, and how many steps they have.
   SmallVector<Value> tensors;
-  Value outputTensor, numberPipe, rowRing, rowSteps[3], stepsPipe, scorePipe, weightPipe, outputPipe, factorPipe, factorRing, countRing;
+  /// Columns of the output that one product makes.
+  struct OutputPart {
+    Value tensor;
+    int64_t first, columns; // of those that a thread has
+  };
+  SmallVector<OutputPart> outputParts;
+  Value numberPipe, rowRing, rowSteps[3], stepsPipe, scorePipe, weightPipe, outputPipe, factorPipe, factorRing, countRing;
   SmallVector<Value> otherFactorRings; // of the other parts of `plan.join`
 };
 

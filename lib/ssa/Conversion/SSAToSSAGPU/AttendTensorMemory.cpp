@@ -50,7 +50,7 @@ void AttendKernel::allocateTensors() {
   tensors = t.allocTensors({{{plan.scoreSlots, plan.tileRows, plan.tileKeys}, f32},
                             {{plan.weightSlots, plan.tileRows, plan.tileKeys}, elementType},
                             {{plan.tileRows, plan.paddedValueDim()}, f32}});
-  outputTensor = tensors.back();
+  outputParts = {{tensors.back(), 0, plan.columnsOfThread()}};
 }
 
 void AttendKernel::buildTensorRoles(Value total) {
@@ -122,7 +122,7 @@ void AttendKernel::beginTensorOutputs(const Item &item, Value keyTicket, Value w
   if (!plan.valuesAreKeys)
     t.await(rows.pipe, keyTicket);
   Value weights = t.slot(tensors[1], slotOf(weightTicket, plan.weightSlots)), tile = t.slot(rows.ring, slotOf(keyTicket, plan.stages));
-  auto begin = [&](Value part) { t.mmaTensor(weights, part, /*transposed=*/false, outputTensor, adds); };
+  auto begin = [&](Value part) { t.mmaTensor(weights, part, /*transposed=*/false, outputParts.front().tensor, adds); };
   if (!plan.valuesAreKeys)
     begin(tile);
   else // some columns of the keys
@@ -135,7 +135,7 @@ void AttendKernel::beginTensorOutputs(const Item &item, Value keyTicket, Value w
 }
 
 void AttendKernel::multiply(Value total) {
-  auto nextKeys = [&](Value ticket) { return next(ticket, plan.stages); };
+  auto nextKeys = [&](Value ticket) { return next(ticket, plan.keyTickets()); };
   auto nextScores = [&](Value ticket) { return next(ticket, plan.scoreSlots); };
   auto nextWeights = [&](Value ticket) { return next(ticket, plan.weightSlots); };
   // Tickets of items, queries, outputs, keys, scores, weights.
@@ -177,10 +177,11 @@ void AttendKernel::correct(Value rescale, Value weightTicket) {
   k.ifThen(k.eq(t.warpAll(isKept), k.bit(false)), [&] {
     Value last = plan.weightSlots == 1 ? weightTicket : next(weightTicket, plan.weightSlots);
     t.awaitEmpty(weightPipe, last); // the products before have ended
-    k.loop(k.i32(0), k.i32(plan.columnsOfThread()), k.i32(columns), [&](Value column) {
-      int64_t ofAll = columns * plan.groups;
-      t.storeTensor(k.fmul(t.loadTensor(outputTensor, column, ofAll), t.broadcast(rescale, ofAll)), outputTensor, column);
-    });
+    for (const OutputPart &part : outputParts)
+      k.loop(k.i32(0), k.i32(part.columns), k.i32(columns), [&](Value column) {
+        int64_t ofAll = columns * plan.groups;
+        t.storeTensor(k.fmul(t.loadTensor(part.tensor, column, ofAll), t.broadcast(rescale, ofAll)), part.tensor, column);
+      });
   });
 }
 
@@ -212,7 +213,7 @@ void AttendKernel::softmax(Value total) {
       t.await(numberPipe, keyTicket);
       Value logits = getLogits(slots, scores, products, slotOf(keyTicket, plan.stages));
       t.release(numberPipe, keyTicket);
-      SoftmaxStep softmax = scores.getHeldStep(logits, carried[0], carried[1], getScratch(0));
+      SoftmaxStep softmax = scores.getHeldStep(logits, carried[0], carried[1], getScratch(0), plan.polynomials);
       k.ifThen(k.lt(k.i32(0), step), [&] { correct(softmax.rescale, weightTicket); });
       t.acquire(weightPipe, weightTicket);
       storeWeights(softmax.weights, weightTicket);
@@ -266,9 +267,10 @@ void AttendKernel::storePiece(const Item &item, Value tile, int64_t column, int6
 void AttendKernel::finish(Value total) {
   Type f32 = k.builder.getF32Type(), i32 = k.builder.getI32Type();
   constexpr int64_t most = 32; // columns at a time
-  auto forEachPiece = [&](llvm::function_ref<void(int64_t column, int64_t columns)> body) {
-    for (int64_t column = 0, end = plan.columnsOfThread(); column < end; column += most)
-      body(column, std::min(most, end - column));
+  auto forEachPiece = [&](llvm::function_ref<void(const OutputPart &part, int64_t column, int64_t columns)> body) {
+    for (const OutputPart &part : outputParts)
+      for (int64_t column = 0; column < part.columns; column += most)
+        body(part, column, std::min(most, part.columns - column));
   };
   // Tickets of factors and outputs.
   k.forEachItem(total, {k.i32(0), k.i32(0)}, [&](Value number, ValueRange tickets) -> SmallVector<Value> {
@@ -282,15 +284,15 @@ void AttendKernel::finish(Value total) {
     t.release(factorPipe, tickets[0]);
     Value outputTicket = k.ifElse(k.lt(k.i32(0), steps), i32, [&]() -> SmallVector<Value> {
       t.await(outputPipe, tickets[1]);
-      forEachPiece([&](int64_t column, int64_t columns) {
+      forEachPiece([&](const OutputPart &part, int64_t column, int64_t columns) {
         int64_t ofAll = columns * plan.groups;
-        storePiece(item, scaleRows(t.loadTensor(outputTensor, k.i32(column), ofAll), factors), column, columns, otherFactors);
+        storePiece(item, scaleRows(t.loadTensor(part.tensor, k.i32(column), ofAll), factors), part.first + column, columns, otherFactors);
       });
       t.release(outputPipe, tickets[1]);
       return {next(tickets[1], 1)};
     }, [&]() -> SmallVector<Value> { // there were no products
-      forEachPiece([&](int64_t column, int64_t columns) {
-        storePiece(item, t.constant(t.accumulatorType(columns * plan.groups, f32), k.builder.getF32FloatAttr(0)), column, columns, otherFactors);
+      forEachPiece([&](const OutputPart &part, int64_t column, int64_t columns) {
+        storePiece(item, t.constant(t.accumulatorType(columns * plan.groups, f32), k.builder.getF32FloatAttr(0)), part.first + column, columns, otherFactors);
       });
       return {tickets[1]};
     }).front();

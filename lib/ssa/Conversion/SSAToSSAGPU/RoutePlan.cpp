@@ -61,8 +61,11 @@ bool RoutePlan::setSizes(const RouteContext &c) {
   int64_t columnsOfProduct = elementType.getIntOrFloatBitWidth() == 8 ? 32 : 16;
   paddedDim = llvm::alignTo(c.dim, columnsOfProduct);
   // Tiles of tensor memory have 128 rows; wide heads leave room for 64 columns.
-  if (usesTensorMemory && (setSizes(c, large, large) || setSizes(c, small, large)))
-    return true;
+  if (usesTensorMemory) {
+    if (setSizes(c, large, large) || setSizes(c, small, large))
+      return true;
+    bytesForTensors = std::max(scoresBytes(c), c.isSoftmax() ? ofSums(c).sumsBytes(c) : 0);
+  }
   usesTensorMemory = false;
   if (wideType)
     elementType = wideType;

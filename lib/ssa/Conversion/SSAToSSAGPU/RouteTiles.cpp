@@ -342,6 +342,9 @@ bool ssa::buildRouteTiles(RouteContext &c, TargetAttr target) {
   RoutePlan plan(c, target);
   if (!target.hasMMASync() || !target.hasCpAsync() || !plan.elementType || !plan.setSizes(c) || !setWidths(plan, c))
     return false;
+  if (plan.bytesForTensors > 0)
+    c.op.emitRemark() << "makes its products with 'mma.sync': tiles for 'tcgen05' need " << plan.bytesForTensors << " bytes of shared memory, but '"
+                      << target.getChip() << "' has " << plan.sharedBytes;
   if (c.makesSums()) {
     c.buildApart([&] {
       addPartArguments(c);

@@ -56,6 +56,7 @@ struct RoutePlan {
   int64_t queryWidth = 0, keyWidth = 0;
   bool hasQueryBoxes = false;  // the pairs of a group are a box of the queries
   int64_t sharedBytes, sharedBytesPerSM;
+  int64_t bytesForTensors = 0; // what the smallest tiles for tensor memory need, where they do not fit
 
 private:
   bool setSizes(const RouteContext &c, int64_t pairsOfTile, int64_t keysOfStep);

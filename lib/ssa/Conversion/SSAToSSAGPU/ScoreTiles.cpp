@@ -5,6 +5,7 @@
 #include "ScoreTiles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "ssa/Target/MathAttrs.h"
 #include <cmath>
 
 using namespace mlir;
@@ -146,7 +147,7 @@ ScoreTiles::HeldReference ScoreTiles::getHeld(Value held) {
   return {e.select(isNear, zero, finite), e.select(isNear, whole, zero), isNear};
 }
 
-SoftmaxStep ScoreTiles::getHeldStep(Value logits, Value held, Value sum, Value scratch) {
+SoftmaxStep ScoreTiles::getHeldStep(Value logits, Value held, Value sum, Value scratch, int64_t polynomials) {
   SoftmaxStep step;
   Value stepMax = t.joinGroups(ssa_gpu::RowReduction::max, t.reduce(ssa_gpu::RowReduction::max, logits), scratch), none = splatRows(-std::numeric_limits<double>::infinity());
   // False of NaN, which is in the sum anyway, and of a row that has seen nothing yet.
@@ -162,6 +163,8 @@ SoftmaxStep ScoreTiles::getHeldStep(Value logits, Value held, Value sum, Value s
                                [&] { return SmallVector<Value>{e.fsub(logits, t.broadcast(now.base, columns))}; })
                           .front();
   step.weights = exp2(multiplyAdd(differences, splat(factor), minus));
+  if (polynomials > 0)
+    step.weights.getDefiningOp()->setAttr(polynomialsAttrName, e.builder.getI64IntegerAttr(polynomials));
   step.sum = e.fadd(e.fmul(sum, step.rescale), t.reduce(ssa_gpu::RowReduction::sum, step.weights));
   return step;
 }

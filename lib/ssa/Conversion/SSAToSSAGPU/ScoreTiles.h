@@ -43,8 +43,8 @@ public:
   Value getNaturalReference(Value max);
 
   /// The same step where earlier outputs are dear to rescale: weights stay relative to a maximum, `held`, until a row has one that is greater by
-  /// `heldGrowth` powers of two; each row decides for itself. `max` of the result is what is held then.
-  SoftmaxStep getHeldStep(Value logits, Value held, Value sum, Value scratch);
+  /// `heldGrowth` powers of two; each row decides for itself. `max` of the result is what is held then. Of eight weights so many are polynomials.
+  SoftmaxStep getHeldStep(Value logits, Value held, Value sum, Value scratch, int64_t polynomials);
   /// What weights are relative to when `held` is, as a score.
   Value getHeldReference(Value held);
 

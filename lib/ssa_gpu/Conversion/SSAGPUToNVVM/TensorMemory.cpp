@@ -134,12 +134,10 @@ struct ConvertFreeTensors : OpConversionPattern<FreeTensorsOp> {
 // Products
 //===----------------------------------------------------------------------===//
 
-constexpr int64_t maxColumnsOfProduct = 256;
-
 /// What `tcgen05.mma` is told of its operands beside their addresses.
 int64_t getInstructionDescriptor(MmaTensorOp op) {
   bool isBF16 = isa<BFloat16Type>(op.getRhs().getType().getElementType());
-  int64_t type = isBF16 ? 1 : 0 /* f16, or e4m3 */, columns = std::min(op.getResult().getType().getShape().back(), maxColumnsOfProduct);
+  int64_t type = isBF16 ? 1 : 0 /* f16, or e4m3 */, columns = op.getResult().getType().getShape().back();
   int64_t layout = op.getTransposed() ? 0 : 1; // whether rows of the right operand are the inner dimension
   return (1 << 4) /* f32 */ | (type << 7) | (type << 10) | (layout << 16) | (columns / 8 << 17) | (TensorMemoryType::lanes / 16 << 24);
 }
@@ -188,18 +186,14 @@ struct ConvertMmaTensor : OpConversionPattern<MmaTensorOp> {
     int64_t panel = op.getRhs().getType().getPanelColumns(), bytes = 128 / panel;
     auto lhsTensor = dyn_cast<TensorMemoryType>(op.getLhs().getType());
     bool ofPair = result.isOfPair();
-    // Of so many products one behind the other, the columns of a block's right operand and of tensor memory that one has.
-    int64_t products = std::max<int64_t>(result.getShape().back() / maxColumnsOfProduct, 1), columns = maxColumnsOfProduct / 2;
     auto begin = [&] {
       MmaText text(step == 32 ? "f8f6f4" : "f16", /*lhsInTensors=*/lhsTensor != nullptr, ofPair);
       for (int64_t row = 0; row < rows; row += lanes)
-        for (int64_t product = 0; product < (ofPair ? products : 1); ++product)
-          for (int64_t k = 0; k < inner; k += step) {
-            int64_t inPanel = k / panel * rows * 128 + k % panel * bytes + row * 128;
-            int64_t left = lhsTensor ? row / lanes * lhsTensor.getColumnsOfLanes() + k / 2 : inPanel;
-            int64_t right = transposed ? k / panel * shape[0] * 128 + k % panel * bytes : k * 128 + product * columns / panel * shape[0] * 128;
-            text.multiply(row / lanes * result.getColumnsOfLanes() + product * columns, left, right, k == 0);
-          }
+        for (int64_t k = 0; k < inner; k += step) {
+          int64_t inPanel = k / panel * rows * 128 + k % panel * bytes + row * 128;
+          int64_t left = lhsTensor ? row / lanes * lhsTensor.getColumnsOfLanes() + k / 2 : inPanel;
+          text.multiply(row / lanes * result.getColumnsOfLanes(), left, transposed ? k / panel * shape[0] * 128 + k % panel * bytes : k * 128, k == 0);
+        }
       Value left = lhsTensor ? adaptor.getLhs() : makeTensorDescriptor(e, adaptor.getLhs(), 0);
       // Where rows are the inner dimension the panels are `rows` rows apart.
       Value right = makeTensorDescriptor(e, adaptor.getRhs(), transposed ? 0 : shape[0] * 128);

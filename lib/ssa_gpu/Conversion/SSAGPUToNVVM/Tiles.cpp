@@ -10,6 +10,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "ssa/Target/MathAttrs.h"
 
 using namespace mlir;
 using namespace mlir::ssa_gpu;
@@ -37,7 +38,8 @@ struct ConvertElementwise : ConversionPattern {
     // Functions have no instructions for vectors; what they are expanded into is written for scalars. Chips with rows in tensor memory multiply and
     // add two values at once.
     auto tile = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-    bool hasInstruction = isa<arith::ArithDialect>(op->getDialect()) || (isa<math::FmaOp>(op) && tile && isRowwise(tile));
+    bool isByTwo = (isa<math::FmaOp>(op) && tile && isRowwise(tile)) || op->hasAttr(ssa::polynomialsAttrName);
+    bool hasInstruction = isa<arith::ArithDialect>(op->getDialect()) || isByTwo;
     rewriter.replaceOp(op, hasInstruction ? copy->getResult(0) : scalarize(rewriter, copy));
     return success();
   }
