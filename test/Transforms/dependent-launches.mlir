@@ -31,4 +31,30 @@ module attributes {gpu.container_module, ssa.dependent_launches} {
     gpu.launch_func @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c32, %c1, %c1) args(%x : memref<?xf32>)
     return
   }
+
+  // Runs in lanes are on several streams: where one waits for others a launch depends on more than the one before.
+  // CHECK-LABEL: func.func @lanes
+  // CHECK: gpu.launch_func {{.*}}ssa.dependent
+  // CHECK: scf.for
+  // CHECK-NEXT: gpu.launch_func
+  // CHECK-NOT: ssa.dependent
+  // CHECK: gpu.launch_func {{.*}}ssa.dependent
+  // CHECK: ssa.lanes = 2
+  // CHECK-NEXT: gpu.launch_func
+  // CHECK-NOT: ssa.dependent
+  // CHECK: gpu.launch_func {{.*}}ssa.dependent
+  func.func @lanes(%x: memref<?xf32>, %n: index) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c32 = arith.constant 32 : index
+    gpu.launch_func @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c32, %c1, %c1) args(%x : memref<?xf32>)
+    gpu.launch_func @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c32, %c1, %c1) args(%x : memref<?xf32>)
+    scf.for %i = %c0 to %n step %c1 {
+      gpu.launch_func @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c32, %c1, %c1) args(%x : memref<?xf32>)
+      gpu.launch_func @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c32, %c1, %c1) args(%x : memref<?xf32>)
+    } {ssa.lanes = 2 : i64}
+    gpu.launch_func @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c32, %c1, %c1) args(%x : memref<?xf32>)
+    gpu.launch_func @kernels::@twice blocks in (%c1, %c1, %c1) threads in (%c32, %c1, %c1) args(%x : memref<?xf32>)
+    return
+  }
 }

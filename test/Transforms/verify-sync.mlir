@@ -253,3 +253,35 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// Tensor memory is freed on every path.
+!tensor = !ssa_gpu.tensor_memory<128x64xf32>
+gpu.module @kernels {
+  gpu.func @freed() kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %a, %b = ssa_gpu.alloc_tensors : !tensor, !tensor
+    ssa_gpu.free_tensors %a, %b : !tensor, !tensor
+    gpu.return
+  }
+  gpu.func @freed_on_one_path(%condition: i1) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    // expected-error @below {{needs one 'ssa_gpu.free_tensors' of all its tiles behind it, in the same block: no path may leave the kernel without it}}
+    %a = ssa_gpu.alloc_tensors : !tensor
+    scf.if %condition {
+      ssa_gpu.free_tensors %a : !tensor
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!tensor = !ssa_gpu.tensor_memory<128x64xf32>
+gpu.module @kernels {
+  gpu.func @freed_in_part() kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    // expected-error @below {{needs one 'ssa_gpu.free_tensors'}}
+    %a, %b = ssa_gpu.alloc_tensors : !tensor, !tensor
+    ssa_gpu.free_tensors %a : !tensor
+    gpu.return
+  }
+}

@@ -500,7 +500,26 @@ void KernelWalk::report(Operation *op, Value memory, Operation *other, const Twi
 // The pass
 //===----------------------------------------------------------------------===//
 
+/// Tensor memory that is not freed is lost to the kernels behind. In the block where it is allocated nothing leaves the kernel, so what is freed there is
+/// freed on every path.
+static LogicalResult verifyTensors(gpu::GPUFuncOp kernel) {
+  bool isFreed = true;
+  kernel.walk([&](AllocTensorsOp alloc) {
+    auto frees = [&](Operation &op) {
+      auto free = dyn_cast<FreeTensorsOp>(op);
+      return free && llvm::equal(free.getMemory(), alloc.getMemory());
+    };
+    if (llvm::count_if(llvm::make_range(std::next(alloc->getIterator()), alloc->getBlock()->end()), frees) == 1)
+      return;
+    alloc.emitOpError("needs one 'ssa_gpu.free_tensors' of all its tiles behind it, in the same block: no path may leave the kernel without it");
+    isFreed = false;
+  });
+  return success(isFreed);
+}
+
 static LogicalResult verify(gpu::GPUFuncOp kernel) {
+  if (failed(verifyTensors(kernel)))
+    return failure();
   auto roles = kernel.getBody().getOps<RolesOp>();
   if (roles.empty())
     return success(succeeded(verifyPipes(kernel.getBody())) && succeeded(KernelWalk(kernel.getBody()).run()));
