@@ -77,7 +77,7 @@ def add_pairs():
         ("blocks of 128, two key heads", "shared_list", 128, (6, 2, [(2, 2, 128, 64, False)], 128, 128), {}),
         ("all keys, 3 heads", "shared_list", 128, (3, 1, [], 256, 256), {}),
         ("window and sink, two stages", "shared_list", 128, (5, 1, [], 64 + 128, 128), dict(mask=WINDOW, stages=2)),
-        ("two parts of tokens, 200 heads", "head_packed", 64, (200, 1, [(1, 150, 1, 1, False)], 128, 128), dict(more=", split = 2")),
+        ("two parts of tokens, 200 heads", "head_packed", 128, (200, 1, [(1, 150, 1, 1, False)], 128, 128), dict(more=", split = 2")),
         ("score region, steep", "shared_list", 128, (4, 1, [], 128, 128), dict(mask=CAUSAL + ", scale = 4.0", score=region)),
         ("more queries than keys", "shared_list", 128, (3, 1, [], 128, 128), dict(sizes=MORE)),
         ("one-hot", "shared_list", 128, (2, 2, [], 128, 128), dict(mask=CAUSAL + ", scale = 1.0e5")),

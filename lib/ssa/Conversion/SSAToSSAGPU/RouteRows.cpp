@@ -21,7 +21,9 @@ public:
   static constexpr int64_t threads = 256, columns = 32, rows = threads / columns;
 
   RouteRowKernel(RouteContext &context, StringRef name)
-      : BlockKernel(context.host.builder, context.op, name, threads, context.arguments), context(context) {}
+      : BlockKernel(context.host.builder, context.op, name, threads, context.arguments), context(context) {
+    setBlocksPerSM(2); // else `ptxas` spills for sm_100, to have room for more
+  }
 
   /// The score of a head at a row and block, before any softmax; all `index`.
   Value getScore(Value batch, Value head, Value row, Value j, Value position);

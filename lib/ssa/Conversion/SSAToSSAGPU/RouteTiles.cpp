@@ -71,7 +71,10 @@ Value RouteTileKernel::getKeyHead(Value chunk) {
 void RouteTileKernel::setBlocks(int64_t bytes) {
   constexpr int64_t reserved = 1024, threadsForRegisters = 512; // with 128 registers each
   if (plan.usesTensorMemory) { // of 512 columns; a thread holds a row of a product
-    constexpr int64_t columns = 512, threadsWithRows = 384;
+    constexpr int64_t columns = 512;
+    // Sums take more registers where a tile is not full, or a region computes its scores.
+    bool isHeavy = !keysFirst && (!c.op.getScore().empty() || plan.heads * plan.queries < plan.pairs);
+    int64_t threadsWithRows = isHeavy ? 256 : 384;
     int64_t most = std::min(columns / getColumns(), threadsWithRows / plan.threads());
     return setBlocksPerSM(std::clamp<int64_t>(plan.sharedBytesPerSM / (bytes + reserved), 1, most));
   }
