@@ -69,17 +69,27 @@ Value BlockTopK::scanRow(Value init, llvm::function_ref<Value(ArrayRef<Value> sc
   int64_t chunk = unroll * threads;
   Value whole = max(min(sub(row.scored, row.begin), count), i32(0));
   whole = sub(whole, rem(whole, i32(chunk)));
-  auto visitFrom = [&](Value first, Value carried, int64_t strides, bool areAll) {
+  auto loadFrom = [&](Value first, int64_t strides, bool areAll) {
     SmallVector<Value> numbers;
     for (int64_t u = 0; u < strides; ++u)
       numbers.push_back(add(add(row.begin, first), add(thread(), i32(u * threads))));
-    return SmallVector<Value>{visit(row.loadMarked(numbers, areAll), first, carried)};
+    return row.loadMarked(numbers, areAll);
   };
-  Value carried = loop(i32(0), whole, i32(chunk), init, [&](Value first, ValueRange carried) {
-    return visitFrom(first, carried[0], unroll, /*areAll=*/true);
+  // The scores of the next strides are under way while some are looked at; behind the last ones come their own again.
+  Value last = sub(whole, i32(chunk));
+  auto visitWhole = [&]() -> SmallVector<Value> {
+    SmallVector<Value> state = loadFrom(i32(0), unroll, /*areAll=*/true);
+    state.push_back(init);
+    return {loop(i32(0), whole, i32(chunk), state, [&](Value first, ValueRange carried) {
+      SmallVector<Value> scores(carried.drop_back()), next = loadFrom(min(add(first, i32(chunk)), last), unroll, /*areAll=*/true);
+      next.push_back(visit(scores, first, carried.back()));
+      return next;
+    }).back()};
+  };
+  Value carried = ifElse(lt(i32(0), whole), init.getType(), visitWhole, [&] { return SmallVector<Value>{init}; })[0];
+  return loop(whole, count, i32(threads), carried, [&](Value first, ValueRange carried) {
+    return SmallVector<Value>{visit(loadFrom(first, 1, /*areAll=*/false), first, carried[0])};
   })[0];
-  return loop(whole, count, i32(threads), carried,
-              [&](Value first, ValueRange carried) { return visitFrom(first, carried[0], 1, /*areAll=*/false); })[0];
 }
 
 /// Fills the buffer with the keys that reach the bound; how many the warp found.

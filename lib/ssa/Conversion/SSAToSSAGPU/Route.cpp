@@ -140,15 +140,15 @@ Value RouteContext::getBlock(KernelBuilder &k, Value batch, Value cell, Value li
   return k.select(exists, k.toI32(number), k.i32(none));
 }
 
-Value RouteContext::getScore(const ScoreShape &shape, Value product, ArrayRef<Value> captured, const Terms &terms, bool scales) const {
+Value RouteContext::getScore(const ScoreShape &shape, Value product, ArrayRef<Value> captured, const Terms &terms, Region &region, bool scales) const {
   Emitter &e = shape.e;
   Value x = scale == 1 ? product : e.fmul(product, shape.f32(scale));
   if (op.getScales() && scales)
     x = e.fmul(x, terms.scale());
   auto weight = [&] { return op.getWeights() ? terms.weight() : shape.f32(1); };
-  if (op.getScore().empty())
+  if (region.empty())
     return op.getWeights() ? e.fmul(x, weight()) : x;
-  return applyScoreRegion(shape, op.getScore(), captured, [&](unsigned i) -> Value {
+  return applyScoreRegion(shape, region, captured, [&](unsigned i) -> Value {
     switch (i) {
     case 0:
       return x;

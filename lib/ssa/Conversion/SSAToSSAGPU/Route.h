@@ -66,8 +66,11 @@ public:
     llvm::function_ref<Value()> scale, weight;                     // f32
     llvm::function_ref<Value()> batch, head, position, block;      // i32
   };
-  /// Without `scales` those of keys are left out.
-  Value getScore(const ScoreShape &shape, Value product, ArrayRef<Value> captured, const Terms &terms, bool scales = true) const;
+  /// Without `scales` those of keys are left out; `region` stands for the op's.
+  Value getScore(const ScoreShape &shape, Value product, ArrayRef<Value> captured, const Terms &terms, Region &region, bool scales = true) const;
+  Value getScore(const ScoreShape &shape, Value product, ArrayRef<Value> captured, const Terms &terms) const {
+    return getScore(shape, product, captured, terms, op.getScore());
+  }
 
   HostFunction &host;
   /// The columns of a row of scores, on the host and in a kernel.

@@ -122,17 +122,32 @@ void RouteTileKernel::fillVisible(TileEmitter &t) {
   fill(visibleArrays.sinkEnd, &VisibleBlocks::sinkEnd);
 }
 
+/// Some bits of a number, `left` places further to the left.
+static Value moveBits(Emitter &e, Value n, int64_t mask, int64_t left) {
+  Value bits = e.both(n, e.i32(mask));
+  return left > 0 ? e.shiftLeft(bits, e.i32(left)) : e.shiftRight(bits, e.i32(-left));
+}
+
+/// Where the weight of a pair is: bits 1 to 3 are turned around, so that of two columns of eight, which are two heads, a thread has four side by side.
+Value RouteTileKernel::getWeightPlace(Value pair) {
+  return keysFirst ? add(both(pair, i32(~14)), add(moveBits(*this, pair, 8, -2), moveBits(*this, pair, 6, 1))) : pair;
+}
+
+Value RouteTileKernel::getPairOfWeight(Value place) {
+  return keysFirst ? add(both(place, i32(~14)), add(moveBits(*this, place, 2, 2), moveBits(*this, place, 12, -1))) : place;
+}
+
 /// Writes what the pairs of a chunk have one of each; references negated.
 void RouteTileKernel::fillPairs(TileEmitter &t, Value chunk, Value slot) {
-  auto fill = [&](Value ring, llvm::function_ref<Value(ValueRange place)> value) {
+  auto fill = [&](Value ring, llvm::function_ref<Value(Value entry)> pairOf, llvm::function_ref<Value(ValueRange place)> value) {
     if (ring)
       t.fill(t.slot(ring, slot), [&](Value entry) {
-        Pair p = getPair(entry, chunk);
+        Pair p = getPair(pairOf(entry), chunk);
         return value({batch, p.head, p.m});
       });
   };
-  fill(weightRing, [&](ValueRange place) { return load(get(RouteArgument::weights), place); });
-  fill(referenceRing, [&](ValueRange place) -> Value { return arith::NegFOp::create(builder, loc, c.loadReference(*this, place)); });
+  fill(weightRing, [&](Value entry) { return getPairOfWeight(entry); }, [&](ValueRange place) { return load(get(RouteArgument::weights), place); });
+  fill(referenceRing, [](Value entry) { return entry; }, [&](ValueRange place) -> Value { return arith::NegFOp::create(builder, loc, c.loadReference(*this, place)); });
 }
 
 void RouteTileKernel::loadRows(TileEmitter &t, const BufferView &view, Value tile, int64_t width,
@@ -261,7 +276,7 @@ std::pair<Value, double> RouteTileKernel::getScores(TileEmitter &t, Value produc
   };
   auto weightOf = [&] {
     Value slot = keysFirst ? chunk : querySlot ? querySlot : i32(0);
-    return ofPairs(t, f32Type(), [&](Value pair) { return t.loadEntry(t.slot(weightRing, slot), pair); });
+    return ofPairs(t, f32Type(), [&](Value pair) { return t.loadEntry(t.slot(weightRing, slot), getWeightPlace(pair)); });
   };
   auto batchOf = [&] { return shape.splat(c.getBatchNumber(*this, batch)); };
   auto headOf = [&] { return ofPairs(t, i32Type(), [&](Value pair) { return toI32(getPair(pair, chunk).head); }); };
@@ -270,7 +285,8 @@ std::pair<Value, double> RouteTileKernel::getScores(TileEmitter &t, Value produc
   };
   auto blockOf = [&] { return ofKeys(t, i32Type(), [&](Value entry) { return getNumber(t, step, entry); }); };
   RouteContext::Terms terms{scaleOf, weightOf, batchOf, headOf, positionOf, blockOf};
-  return {c.getScore(shape, products, c.getCaptured(*this), terms, /*scales=*/!scalesAfter), log2OfE};
+  Region &region = scalesAfter && !doubledScore.empty() ? doubledScore : c.op.getScore();
+  return {c.getScore(shape, products, c.getCaptured(*this), terms, region, /*scales=*/!scalesAfter), log2OfE};
 }
 
 /// `2^(scores * factor + reference)`.

@@ -85,7 +85,9 @@ public:
 
 protected:
   RouteTileKernel(RouteContext &c, const RoutePlan &plan, StringRef name, bool keysFirst, int64_t threads)
-      : BlockKernel(c.host.builder, c.op, name, threads, c.arguments), c(c), plan(plan), keysFirst(keysFirst), keys(plan.keys) {}
+      : BlockKernel(c.host.builder, c.op, name, threads, c.arguments), c(c), plan(plan), keysFirst(keysFirst), keys(plan.keys) {
+    doubleScore();
+  }
 
   /// A pair; where there is none, another one's numbers.
   struct Pair {
@@ -103,6 +105,8 @@ protected:
   void setBlocks(int64_t bytes);
   void allocate(TileEmitter &t, int64_t queryStages, int64_t keyStages, int64_t chunks);
   void fillVisible(TileEmitter &t);
+  Value getWeightPlace(Value pair);
+  Value getPairOfWeight(Value place);
   void fillPairs(TileEmitter &t, Value chunk, Value slot);
   void loadRows(TileEmitter &t, const BufferView &view, Value tile, int64_t width, llvm::function_ref<RowPlace(Value)> place);
   void loadQueries(TileEmitter &t, Value chunk, Value stage);
@@ -148,6 +152,7 @@ protected:
   /// Whether scores are known to follow a positive factor of the product.
   bool isProportional() const;
   bool scalesLast() const;
+  void doubleScore();
   VisibleBlocks loadVisible(TileEmitter &t);
   Value hideScores(TileEmitter &t, Value scores, const Step &step, const VisibleBlocks &visible);
   Value loadReferences(TileEmitter &t, Value chunk);
@@ -184,6 +189,7 @@ protected:
   Value product, productPipe, productTicket;
   Value numberRing, scaleRing, weightRing, referenceRing;
   bool scalesAfter = false; // scores that are being made have no scales yet
+  Region doubledScore;      // the op's region with twice its score, for scores that have scales after; may be empty
   Value references; // those of the item, where they stay in registers
   Value querySlot;  // where its queries are (i32), if there are several
 };

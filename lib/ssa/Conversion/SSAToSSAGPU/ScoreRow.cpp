@@ -188,6 +188,19 @@ Value ScoreRow::arePlain(Value first, int64_t count) {
   return k.both(isInside, k.le(low, high));
 }
 
+std::optional<ScoreRow::PlainColumns> ScoreRow::getPlainColumns() {
+  if (isWithin() || sinkEnd)
+    return std::nullopt;
+  PlainColumns plain;
+  plain.begin = k.min(k.max(begin, k.i32(op.getInitBlocks())), end);
+  auto clamp = [&](Value column) { return k.max(k.min(column, end), plain.begin); };
+  plain.end = clamp(op.getLocalBlocks() ? localBegin : end);
+  MaskAttr mask = op.getMask().value_or(nullptr);
+  if (op.getLocalBlocks() && !(mask && mask.getCausal())) // else the query's own block is the last
+    plain.rest = clamp(k.add(localBegin, localSize));
+  return plain;
+}
+
 SmallVector<Value> ScoreRow::loadPlain(ArrayRef<Value> columns) {
   SmallVector<Value> scores = loadScores(columns, /*haveAll=*/true);
   if (canForce()) // no NaN may look like the mark

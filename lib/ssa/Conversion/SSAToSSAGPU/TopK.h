@@ -67,9 +67,19 @@ public:
   /// columns the scores are the marked ones.
   Value arePlain(Value first, int64_t count);
   SmallVector<Value> loadPlain(ArrayRef<Value> columns);
+  /// Columns of which all may be taken, and none must be: `begin` .. `end`-1, and those from `rest` on, which may be null.
+  struct PlainColumns {
+    Value begin, end, rest;
+  };
+  /// Nothing where that can only be told of each by itself.
+  std::optional<PlainColumns> getPlainColumns();
+  /// The score of a column that has one, as it is.
+  Value loadPlainScore(Value column) { return loadScore(column); }
   Value getKey(Value marked);
   /// The key of a marked score that reaches a bound.
   Value getReachingKey(Value marked);
+  /// The same of the score of a plain column.
+  Value getPlainKey(Value score) { return orderBits(score); }
   /// Whether the key of a marked score is at least that of a bound, which is
   /// given as a score: one comparison for most.
   Value reaches(Value marked, Value boundScore);

@@ -12,7 +12,7 @@ using namespace mlir::ssa;
 WarpSelector::WarpSelector(BlockKernel &k, TopKOp op, const TopKOperands &in, bool keepsRow)
     : Emitter(k.builder, k.loc), row(k, op, in), k(k), keepsRow(keepsRow), width(op.getType().getWidth()),
       groups(llvm::PowerOf2Ceil(llvm::divideCeil(2 * width, warpSize))), capacity(std::max<int64_t>(128, 4 * width)),
-      unroll(keepsRow ? 8 : 16), chunk(unroll * warpSize), keysAtATime(keepsRow ? 1 : 4) {
+      unroll(keepsRow ? 8 : 16), wholeUnroll(16), chunk(unroll * warpSize), keysAtATime(keepsRow ? 1 : 4) {
   assert(width > 0 && width <= maxWidthOfWarp && groups <= unroll && "expected a narrow list");
 }
 
@@ -30,15 +30,15 @@ void WarpSelector::useMemory(Value words, Value row, Value list) {
 // Reading
 //===----------------------------------------------------------------------===//
 
-/// Scores of `chunk` columns from `first` (relative to the row's begin) on.
+/// Scores of a chunk's columns from `first` (relative to the row's begin) on.
 SmallVector<Value> WarpSelector::loadScores(Value first, bool isWhole) {
   SmallVector<Value> numbers;
-  for (int64_t u = 0; u < unroll; ++u)
+  for (int64_t u = 0; u < (isWhole ? wholeUnroll : unroll); ++u)
     numbers.push_back(add(add(row.begin, first), add(k.lane(), i32(u * warpSize))));
-  Value arePlain = isWhole ? row.arePlain(add(row.begin, first), chunk) : nullptr;
+  Value arePlain = isWhole ? row.arePlain(add(row.begin, first), wholeUnroll * warpSize) : nullptr;
   if (!arePlain)
     return row.loadMarked(numbers, isWhole);
-  SmallVector<Type> types(unroll, builder.getF32Type());
+  SmallVector<Type> types(wholeUnroll, builder.getF32Type());
   return ifElse(arePlain, types, [&] { return row.loadPlain(numbers); }, [&] { return row.loadMarked(numbers, /*areAll=*/true); });
 }
 
@@ -46,10 +46,11 @@ SmallVector<Value> WarpSelector::loadScores(Value first, bool isWhole) {
 SmallVector<Value> WarpSelector::forEachChunk(ValueRange init,
                                               llvm::function_ref<SmallVector<Value>(Value, bool, ValueRange)> body) {
   Value whole = max(min(sub(row.scored, row.begin), columns), i32(0));
-  whole = sub(whole, rem(whole, i32(chunk)));
+  int64_t wholeChunk = wholeUnroll * warpSize;
+  whole = sub(whole, rem(whole, i32(wholeChunk)));
   SmallVector<Value> carried(init);
   for (bool isWhole : {true, false})
-    carried = loop(isWhole ? i32(0) : whole, isWhole ? whole : columns, i32(chunk), carried,
+    carried = loop(isWhole ? i32(0) : whole, isWhole ? whole : columns, i32(isWhole ? wholeChunk : chunk), carried,
                    [&](Value first, ValueRange carried) { return body(first, isWhole, carried); });
   return carried;
 }
@@ -131,16 +132,6 @@ Value WarpSelector::findGreatest(ArrayRef<Value> keys) {
   return k.warpMin(least);
 }
 
-/// The same of a list of at most two keys a lane; the bound where there are fewer.
-Value WarpSelector::searchList(Value bound, Value count) {
-  SmallVector<Value> keys;
-  for (int64_t first = 0; first < 2 * warpSize; first += warpSize) {
-    Value isThere = lt(add(k.lane(), i32(first)), count);
-    keys.push_back(select(isThere, load(memory, at(listBegin, i32(first))), i32(neverKey)));
-  }
-  return umax(findGreatest(keys), bound);
-}
-
 Value WarpSelector::loadKey(KeyArray keys, Value i) {
   auto fromList = [&] { return SmallVector<Value>{load(memory, at(listBegin, i))}; };
   if (keepsRow)
@@ -167,30 +158,67 @@ Value WarpSelector::countIf(KeyArray keys, llvm::function_ref<Value(Value)> cond
 // Listing
 //===----------------------------------------------------------------------===//
 
-/// Appends the keys of a chunk that reach the bound, with their columns, as long as there is room; counts them all.
-void WarpSelector::listScores(ArrayRef<Value> scores, Value first, Value boundScore, Value &count) {
+/// Appends the keys of scores that reach the bound, with their columns, as long as there is room; counts them all. Score u is of column `first` + 32 u +
+/// lane.
+void WarpSelector::listScores(ArrayRef<Value> scores, Value first, llvm::function_ref<Value(Value, Value)> reaches, llvm::function_ref<Value(Value)> key,
+                              Value &count) {
   for (auto [u, score] : llvm::enumerate(scores)) {
-    Value reaches = row.reaches(score, boundScore);
+    Value column = add(add(first, k.lane()), i32(u * warpSize)), isListed = reaches(score, column);
     auto none = [&] { return SmallVector<Value>{count}; };
-    auto some = [&, score = score, u = u] {
-      Value mask = ballot(reaches), place = add(count, k.countBelow(mask));
-      ifThen(both(reaches, lt(place, i32(capacity))), [&] {
-        Value column = add(add(row.begin, first), add(k.lane(), i32(u * warpSize)));
+    auto some = [&, score = score] {
+      Value mask = ballot(isListed), place = add(count, k.countBelow(mask));
+      ifThen(both(isListed, lt(place, i32(capacity))), [&] {
         Value slot = add(listBegin, toIndex(place));
-        store(row.getReachingKey(score), memory, slot);
+        store(key(score), memory, slot);
         store(column, memory, add(slot, index(getListSlots())));
       });
       return SmallVector<Value>{add(count, popCount(mask))};
     };
-    count = ifElse(k.anyLane(reaches), builder.getI32Type(), some, none)[0];
+    count = ifElse(k.anyLane(isListed), builder.getI32Type(), some, none)[0];
   }
+}
+
+/// Lists columns of which each may be forced, or not to be taken.
+Value WarpSelector::listMarked(Value boundScore, Value first, Value end, Value count) {
+  Value rowEnd = row.end;
+  row.end = end;
+  count = loop(first, end, i32(warpSize), count, [&](Value first, ValueRange carried) {
+    Value count = carried[0];
+    listScores(row.loadMarked(add(first, k.lane()), /*areAll=*/false), first, [&](Value score, Value) { return row.reaches(score, boundScore); },
+               [&](Value score) { return row.getReachingKey(score); }, count);
+    return SmallVector<Value>{count};
+  })[0];
+  row.end = rowEnd;
+  return count;
+}
+
+/// Lists plain columns. Those without scores are never taken.
+Value WarpSelector::listPlain(Value boundScore, Value first, Value end, Value count) {
+  auto isAbove = [&](Value score) -> Value { return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGE, score, boundScore); };
+  auto key = [&](Value score) { return row.getPlainKey(score); };
+  end = min(end, row.scored);
+  Value last = sub(end, i32(1)), size = max(sub(end, first), i32(0)), whole = add(first, sub(size, rem(size, i32(chunk))));
+  for (auto [begin, end, loads] : {std::tuple(first, whole, unroll), std::tuple(whole, end, unroll / 2)})
+    count = loop(begin, end, i32(loads * warpSize), count, [&, loads = loads](Value first, ValueRange carried) {
+      bool isWhole = loads == unroll;
+      SmallVector<Value> scores;
+      for (int64_t u = 0; u < loads; ++u) {
+        Value column = add(add(first, k.lane()), i32(u * warpSize));
+        scores.push_back(row.loadPlainScore(isWhole ? column : min(column, last)));
+      }
+      Value count = carried[0];
+      listScores(scores, first, [&](Value score, Value column) { return isWhole ? isAbove(score) : both(isAbove(score), le(column, last)); }, key, count);
+      return SmallVector<Value>{count};
+    })[0];
+  return count;
 }
 
 /// Lists the keys that reach the bound; how many do.
 Value WarpSelector::listKeys(Value bound) {
-  Value boundScore = row.getBoundScore(bound);
+  Value boundScore = row.getBoundScore(bound), count = i32(0);
   auto list = [&](ArrayRef<Value> scores, Value first, Value count) {
-    listScores(scores, first, boundScore, count);
+    listScores(scores, add(row.begin, first), [&](Value score, Value) { return row.reaches(score, boundScore); },
+               [&](Value score) { return row.getReachingKey(score); }, count);
     return SmallVector<Value>{count};
   };
   auto fromMemory = [&](Value first, ValueRange carried) {
@@ -200,7 +228,17 @@ Value WarpSelector::listKeys(Value bound) {
     return list(scores, first, carried[0]);
   };
   auto fromRow = [&](Value first, bool isWhole, ValueRange carried) { return list(loadScores(first, isWhole), first, carried[0]); };
-  Value count = keepsRow ? loop(i32(0), size, i32(chunk), i32(0), fromMemory)[0] : forEachChunk(i32(0), fromRow)[0];
+  if (keepsRow) {
+    count = loop(i32(0), size, i32(chunk), count, fromMemory)[0];
+  } else if (auto plain = row.getPlainColumns()) {
+    count = listMarked(boundScore, row.begin, plain->begin, count);
+    count = listPlain(boundScore, plain->begin, plain->end, count);
+    count = listMarked(boundScore, plain->end, plain->rest ? plain->rest : row.end, count);
+    if (plain->rest)
+      count = listPlain(boundScore, plain->rest, row.end, count);
+  } else {
+    count = forEachChunk(count, fromRow)[0];
+  }
   // Padding of the last warp's share.
   ifThen(le(count, i32(capacity)), [&] {
     for (int64_t u = 0; u < keysAtATime; ++u)
@@ -244,6 +282,16 @@ void WarpSelector::writeSelected(KeyArray keys, Value threshold) {
 // Rows
 //===----------------------------------------------------------------------===//
 
+/// Selects among the `count` keys of a list of at most one a lane.
+void WarpSelector::selectFew(Value bound, Value count) {
+  Value key = select(lt(k.lane(), count), load(memory, at(listBegin, i32(0))), i32(neverKey));
+  Value threshold = umax(findGreatest(key), bound), isAbove = ugt(key, threshold), isEqual = eq(key, threshold), equals = ballot(isEqual);
+  Value room = sub(i32(width), popCount(ballot(isAbove)));
+  Value isTaken = either(isAbove, both(isEqual, lt(k.countBelow(equals), room))), taken = ballot(isTaken);
+  ifThen(isTaken, [&] { row.storeColumn(k.countBelow(taken), load(memory, at(listBegin, i32(0), getListSlots()))); });
+  row.storePadding(popCount(taken), k.lane(), warpSize);
+}
+
 /// Selects among the `count` keys that reach the bound.
 void WarpSelector::selectAmong(Value bound, Value greatest, Value count) {
   k.warpBarrier();
@@ -256,16 +304,56 @@ void WarpSelector::selectAmong(Value bound, Value greatest, Value count) {
   Value step = i32(keysAtATime * warpSize), listSize = mul(ceilDiv(count, step), step);
   KeyArray keys = {isList, select(isList, listSize, size)};
   auto search = [&] {
-    return searchKey(bound, greatest, [&](Value key) { return countIf(keys, [&](Value other) { return uge(other, key); }); });
+    writeSelected(keys, searchKey(bound, greatest, [&](Value key) { return countIf(keys, [&](Value other) { return uge(other, key); }); }));
   };
-  Value threshold = keepsRow ? search()
-                             : ifElse(le(count, i32(2 * warpSize)), builder.getI32Type(), [&] { return SmallVector<Value>{searchList(bound, count)}; },
-                                      [&] { return SmallVector<Value>{search()}; })[0];
-  writeSelected(keys, threshold);
+  if (keepsRow)
+    search();
+  else // of few keys counting is quicker
+    ifThenElse(le(count, i32(warpSize)), [&] { selectFew(bound, count); }, search);
 }
 
-void WarpSelector::selectRow() {
-  columns = max(sub(row.end, row.begin), i32(0));
+/// Selects from a row of up to `keysOfLane` columns a lane, which stay in registers: one key after another, the greatest first.
+void WarpSelector::selectShort(int64_t keysOfLane) {
+  SmallVector<Value> numbers, keys;
+  for (int64_t u = 0; u < keysOfLane; ++u)
+    numbers.push_back(add(add(row.begin, k.lane()), i32(u * warpSize)));
+  Value lowest = row.getLowestKey(), never = i32(neverKey);
+  for (Value score : row.loadMarked(numbers, /*areAll=*/false)) {
+    Value key = row.getKey(score);
+    keys.push_back(select(uge(key, lowest), key, never));
+  }
+  auto greatest = [&](llvm::function_ref<Value(Value key)> value) {
+    Value most = value(keys[0]);
+    for (Value key : ArrayRef(keys).drop_front())
+      most = umax(most, value(key));
+    return k.warpMax(most);
+  };
+  auto countIf = [&](llvm::function_ref<Value(Value key)> condition) {
+    Value sum = i32(0);
+    for (Value key : keys)
+      sum = add(sum, popCount(ballot(condition(key))));
+    return sum;
+  };
+  auto countFrom = [&](Value least) { return countIf([&](Value key) { return uge(key, least); }); };
+  Value first = greatest([](Value key) { return key; });
+  Value threshold = loopWhile({first, countFrom(first)}, [&](ValueRange carried) { return both(ne(carried[0], never), lt(carried[1], i32(width))); },
+                              [&](ValueRange carried) {
+                                Value next = greatest([&](Value key) { return select(ult(key, carried[0]), key, never); });
+                                return SmallVector<Value>{next, countFrom(next)};
+                              })[0];
+  threshold = umax(threshold, i32(neverKey + 1)); // all keys are taken that there are
+  Value room = sub(i32(width), countIf([&](Value key) { return ugt(key, threshold); })), written = i32(0), seen = i32(0);
+  for (auto [key, number] : llvm::zip_equal(keys, numbers)) {
+    Value isEqual = eq(key, threshold), equals = ballot(isEqual);
+    Value isTaken = either(ugt(key, threshold), both(isEqual, lt(add(seen, k.countBelow(equals)), room))), taken = ballot(isTaken);
+    ifThen(isTaken, [&, number = number] { row.storeColumn(add(written, k.countBelow(taken)), number); });
+    written = add(written, popCount(taken));
+    seen = add(seen, popCount(equals));
+  }
+  row.storePadding(written, k.lane(), warpSize);
+}
+
+void WarpSelector::selectLong() {
   size = mul(ceilDiv(columns, i32(chunk)), i32(chunk));
   k.warpBarrier(); // what was read for the row before has been read
   Bound bound = loadRow();
@@ -273,10 +361,30 @@ void WarpSelector::selectRow() {
   selectAmong(bound.key, bound.greatest, listKeys(bound.key));
 }
 
+void WarpSelector::selectRow() {
+  constexpr int64_t maxWidthOfShort = 16, keysOfLane = 4;
+  columns = max(sub(row.end, row.begin), i32(0));
+  if (width > maxWidthOfShort)
+    return selectLong();
+  auto selectOthers = [&] {
+    ifThenElse(le(columns, i32(keysOfLane * warpSize)), [&] { selectShort(keysOfLane); }, [&] { selectLong(); });
+  };
+  auto selectOfWarp = [&] {
+    ifThenElse(lt(i32(0), columns), [&] { selectShort(1); }, [&] { row.storePadding(i32(0), k.lane(), warpSize); });
+  };
+  ifThenElse(le(columns, i32(warpSize)), selectOfWarp, selectOthers);
+}
+
 void WarpSelector::selectRow(ArrayRef<Value> maxima) {
   columns = max(sub(row.end, row.begin), i32(0));
   size = mul(ceilDiv(columns, i32(keysAtATime * warpSize)), i32(keysAtATime * warpSize));
-  Bound bound = findBound(maxima);
+  // Of a narrow list half as many groups are enough.
+  SmallVector<Value> groups(maxima);
+  while (groups.size() > 1 && 2 * width <= int64_t(groups.size() - 1) * warpSize) {
+    Value last = groups.pop_back_val();
+    groups.back() = arith::MaxNumFOp::create(builder, loc, groups.back(), last);
+  }
+  Bound bound = findBound(groups);
   // Where groups have columns that may not be taken, too few may reach the bound.
   Value lowest = row.getLowestKey(), no = bit(false);
   SmallVector<Value> found = loopWhile(

@@ -5,7 +5,7 @@
 // Of groups of columns the greatest scores are known: the K-th greatest of all these is a bound that usually hardly more than K
 // scores reach. The keys of those that reach it are listed, in the order of their columns; among them the K-th greatest is
 // searched by halving. Where more reach the bound than the list holds (many are equal), the whole row takes its place. What is
-// written is in order without a sort. Only what is listed becomes keys: instructions bind, not memory.
+// written is in order without a sort. Only what is listed becomes keys: instructions bind, not memory. Rows of few columns stay in registers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,11 +50,16 @@ private:
   void loadChunk(Value first, bool isWhole, MutableArrayRef<Value> greatest);
   Bound findBound(ArrayRef<Value> greatest);
   Value findGreatest(ArrayRef<Value> keys);
-  Value searchList(Value bound, Value count);
   Value listKeys(Value bound);
-  void listScores(ArrayRef<Value> scores, Value first, Value boundScore, Value &count);
+  Value listMarked(Value boundScore, Value first, Value end, Value count);
+  Value listPlain(Value boundScore, Value first, Value end, Value count);
+  void listScores(ArrayRef<Value> scores, Value first, llvm::function_ref<Value(Value score, Value column)> reaches, llvm::function_ref<Value(Value score)> key,
+                  Value &count);
   void turnRowIntoKeys();
   void selectAmong(Value bound, Value greatest, Value count);
+  void selectFew(Value bound, Value count);
+  void selectShort(int64_t keysOfLane);
+  void selectLong();
   void writeSelected(KeyArray keys, Value threshold);
   Value loadKey(KeyArray keys, Value i);
   Value countIf(KeyArray keys, llvm::function_ref<Value(Value key)> condition);
@@ -69,7 +74,7 @@ private:
 
   BlockKernel &k;
   bool keepsRow;
-  int64_t width, groups, capacity, unroll, chunk, keysAtATime;
+  int64_t width, groups, capacity, unroll, wholeUnroll, chunk, keysAtATime;
   Value memory, rowBegin, listBegin; // words (index); the list's columns follow its keys
   Value columns, size;               // of the row: those that may be taken, and as many in whole chunks (i32)
 };
