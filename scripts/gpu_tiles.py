@@ -87,6 +87,21 @@ def add_pairs():
         latent(f"pair, {name}", *arguments, dictionary=f"{mask}, ssa.schedule = #ssa.schedule<{schedule}>", **options)
 
 
+def add_turns():
+    """Outputs that two groups of warps have half of each (wgmma)."""
+    region = " score (%x, %i, %h, %p, %j) {\n    %y = math.tanh %x : f32\n    ssa.yield %y : f32\n  }"
+    for name, arguments, options in (
+        ("tokens, 100 heads", (100, 1, [(1, 150, 1, 1, False)], 576, 512), {}),
+        ("all keys, 384 of 448", (3, 1, [], 448, 384), dict(elem="f16")),
+        ("window and sink", (5, 1, [], 576, 512), dict(dictionary=WINDOW)),
+        ("values are keys, blocks of 32 for 5 queries", (6, 2, [(2, 5, 32, 5, False)], 512, 512), {}),
+        ("score region, steep", (4, 1, [], 576, 512), dict(dictionary=CAUSAL + ", scale = 4.0", score=region)),
+        ("more queries than keys", (3, 1, [], 576, 512), dict(sizes=MORE)),
+    ):
+        latent(f"turns, {name}", *arguments, **options)
+
+
 add_tiles()
 add_orders()
 add_pairs()
+add_turns()

@@ -397,3 +397,16 @@ module attributes {ssa.target = #ssa.target<sm_100>} {
     return %o : !wide
   }
 }
+
+// -----
+
+!wide = tensor<1x2x?x384xbf16>
+!l = tensor<1x2x?xf32>
+
+module attributes {ssa.target = #ssa.target<sm_90a>} {
+  func.func @steps_of_groups(%q: !wide, %k: !wide) -> !wide {
+    // expected-error @below {{'ssa.schedule' needs 'stages' to be 2, as two groups of warps have a step each of keys that values are part of, but it is 4}}
+    %o, %l = ssa.sparse_attend %q, %k, %k {ssa.schedule = #ssa.schedule<instruction = wgmma, tile_rows = 64, tile_keys = 32, stages = 4>} : !wide, !wide, !wide -> !wide, !l
+    return %o : !wide
+  }
+}

@@ -124,6 +124,33 @@ gpu.module @kernels {
 
 // -----
 
+!pipe = !ssa_gpu.pipe<2, copies = true>
+!ring = !ssa_gpu.shared<2x64x64xbf16>
+!tile = !ssa_gpu.shared<64x64xbf16>
+!places = tensor<64xi64, #ssa_gpu.places<8>>
+
+// The pipe waits for copies: nothing to find.
+gpu.module @kernels {
+  gpu.func @kernel(%source: memref<?x64xbf16>, %places: !places) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %memory = ssa_gpu.alloc : !ring
+    %pipe = ssa_gpu.alloc_pipe {producers = 4 : i64, consumers = 4 : i64} : !pipe
+    %slot = ssa_gpu.slot %memory[%c0] : !ring -> !tile
+    ssa_gpu.roles threads [128, 128] registers [232, 40] {
+      ssa_gpu.await %pipe[%c0] : !pipe
+      %rows = ssa_gpu.load_operand %slot : !tile -> tensor<64x64xbf16, #ssa_gpu.operand>
+      ssa_gpu.release %pipe[%c0] : !pipe
+    }, {
+      ssa_gpu.acquire %pipe[%c0] : !pipe
+      ssa_gpu.copy_rows %source at %places to %slot {columns = 64 : i64, width = 8 : i64} : memref<?x64xbf16>, !places, !tile
+      ssa_gpu.publish %pipe[%c0] : !pipe
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 !pipe = !ssa_gpu.pipe<2>
 !ring = !ssa_gpu.shared<2x64x64xbf16>
 !tile = !ssa_gpu.shared<64x64xbf16>

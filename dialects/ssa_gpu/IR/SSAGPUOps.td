@@ -69,6 +69,10 @@ def SSAGPU_PlacesAttr : SSAGPU_Attr<"Places", "places"> {
   let description = "Each is with a lane of the warp that copies the row, in an order that suits rows of so many `pieces`.";
   let parameters = (ins "int64_t":$pieces);
   let assemblyFormat = "`<` $pieces `>`";
+  let extraClassDeclaration = [{
+    /// Rows that the lanes of a warp copy at once: all that the order depends on.
+    static int64_t getRowsOfWarp(int64_t pieces) { return pieces < 32 ? 32 / pieces : 1; }
+  }];
 }
 
 def SSAGPU_SharedType : TypeDef<SSAGPU_Dialect, "Shared"> {
@@ -130,10 +134,11 @@ def SSAGPU_PipeType : TypeDef<SSAGPU_Dialect, "Pipe"> {
   let summary = "the barriers of a ring";
   let description = [{
     `!ssa_gpu.pipe<3>`: for each of three slots a barrier that says it is full and one that says it is empty. With `pair = true` one more,
-    by which the first block of a pair hears that the slot of the second one is there too.
+    by which the first block of a pair hears that the slot of the second one is there too. With `copies = true` a slot is full once all copies are done
+    that its producers had begun when they published it; they need not wait for these.
   }];
-  let parameters = (ins "int64_t":$slots, DefaultValuedParameter<"bool", "false">:$pair);
-  let assemblyFormat = "`<` $slots (`,` `pair` `=` $pair^)? `>`";
+  let parameters = (ins "int64_t":$slots, DefaultValuedParameter<"bool", "false">:$pair, DefaultValuedParameter<"bool", "false">:$copies);
+  let assemblyFormat = "`<` $slots (`,` struct($pair, $copies)^)? `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = "int64_t getBytes() const { return (getPair() ? 24 : 16) * getSlots(); }";
 }
@@ -243,11 +248,12 @@ def SSAGPU_FindRowsOp : SSAGPU_RegionOp<"find_rows", [RecursiveMemoryEffects]> {
 def SSAGPU_CopyRowsOp : SSAGPU_Op<"copy_rows", []> {
   let summary = "gather rows of a buffer into a tile, asynchronously";
   let description = [{
-    Rows that are not to be read, and columns past `columns`, become 0. `width` elements are copied at a time: rows of the tile have so many
-    pieces. Done when `wait_copies` has seen the group that `commit_copies` closed. Where `rare` is said few instructions count for more than
-    the time.
+    The tile's first column is column `first` of the rows. Rows that are not to be read, and columns from `columns` of the tile on, become 0. `width` elements
+    are copied at a time: rows of the tile have so many pieces. Done when `wait_copies` has seen the group that `commit_copies` closed. Where `rare` is said
+    few instructions count for more than the time.
   }];
-  let arguments = (ins AnyMemRef:$source, SSAGPU_Places:$places, SSAGPU_SharedType:$tile, I64Attr:$columns, I64Attr:$width, UnitAttr:$rare);
+  let arguments = (ins AnyMemRef:$source, SSAGPU_Places:$places, SSAGPU_SharedType:$tile, I64Attr:$columns, I64Attr:$width, UnitAttr:$rare,
+      DefaultValuedAttr<I64Attr, "0">:$first);
   let assemblyFormat = "$source `at` $places `to` $tile attr-dict `:` type($source) `,` type($places) `,` type($tile)";
   let hasVerifier = 1;
 }
@@ -379,7 +385,7 @@ def SSAGPU_PublishOp : SSAGPU_ArriveOp<"publish"> {
   let summary = "say that a slot is full";
   let description = [{
     It is once all earlier writes of the producers are done: those of `copy_box` to this slot are waited for by nobody here; other copies have
-    to be finished by `finish_copies`. With `after products` it is once the products of `mma_tensor` that this role has begun are done, which nobody waits for
+    to be finished by `finish_copies`, unless the pipe is one of `copies`. With `after products` it is once the products of `mma_tensor` that this role has begun are done, which nobody waits for
     here; that counts for one warp.
   }];
 }
@@ -406,12 +412,13 @@ def SSAGPU_CopyBoxOp : SSAGPU_Op<"copy_box", []> {
   let summary = "copy a box of a tensor into a slot, by the tensor memory accelerator";
   let description = [{
     The box of `map` at `at`, outermost first, is some rows of the tile, from `first_row` on, a multiple of 8, and the columns of a panel; it is copied for
-    every panel of the tile, and what is outside of the tensor becomes 0. The rows are those that the map says. Part of what makes the slot of `ticket` full.
+    every panel of the tile, from column `first_column` of the tensor on, and what is outside of it becomes 0. The rows are those that the map says. Part of
+    what makes the slot of `ticket` full.
 
     Example: `ssa_gpu.copy_box %map[%b, %h, %n] to %tile through %pipe[%ticket] : !map, !ssa_gpu.shared<128x128xbf16>, !ssa_gpu.pipe<2>`
   }];
   let arguments = (ins AnyType:$map, Variadic<I32>:$at, SSAGPU_SharedType:$tile, SSAGPU_PipeType:$pipe, I32:$ticket,
-      DefaultValuedAttr<I64Attr, "0">:$first_row);
+      DefaultValuedAttr<I64Attr, "0">:$first_row, DefaultValuedAttr<I64Attr, "0">:$first_column);
   let assemblyFormat = [{
     $map `[` $at `]` `to` $tile `through` $pipe `[` $ticket `]` attr-dict `:` type($map) `,` type($tile) `,` type($pipe)
   }];

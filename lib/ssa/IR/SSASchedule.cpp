@@ -121,6 +121,8 @@ LogicalResult ScheduleAttr::verifyFor(SparseAttendOp op, TargetAttr target, func
     return refuse("'pair' is not for attention whose kernel writes the '" + Twine(AttendJoin::of(op)->op->getName().getStringRef()) + "' that it is part of; leave 'pair' out");
   if (getValueParts(op) > 1 && getOrder() == LoopOrder::key_outer)
     return refuse(order + " with 'instruction = tcgen05' needs values of up to 256 columns, but they have " + Twine(getValueDim(op)));
+  if (takesTurns(op) && getStages() != 2)
+    return refuse("'" + attrName() + "' needs 'stages' to be 2, as two groups of warps have a step each of keys that values are part of, but it is " + Twine(getStages()));
   if (int64_t columns = getTensorColumns(op), most = 512; columns > most)
     return refuse("'" + attrName() + "' needs " + Twine(columns) + " columns of tensor memory, but " + chip + " has " + Twine(most) +
                   "; lower 'tile_keys' or 'tile_rows'");
@@ -265,7 +267,7 @@ int64_t ScheduleAttr::getSharedBytes(SparseAttendOp op) const {
   int64_t barriers = hasRoles() ? 16 * (2 * getStages() + slots) + 4 * slots : 0;
   int64_t exchanged = groups > 1 ? rows * (padded(keys) + 8 * groups) : 0;
   if (takesTurns(op)) // maxima and weights of both groups, and what says that they are there
-    exchanged = 2 * (rows * (4 + (keepsWeightsInKeys(op) ? 0 : padded(keys))) + 16);
+    exchanged = 2 * rows * 4 + (keepsWeightsInKeys(op) ? 1 : 2) * rows * padded(keys) + 16 * (2 + getStages());
   // Who takes part: of a block of keys, or of every key.
   int64_t members = getMemberWords(op) ? 4 * getMemberWords(op) * (getStretches(op) > 0 ? getStretches(op) : keys) : 0;
   if (usesTensorMemory()) { // rows of factors are handed to those that finish outputs

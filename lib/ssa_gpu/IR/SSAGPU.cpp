@@ -125,7 +125,7 @@ int64_t SharedType::getSlotBytes() const {
 
 int64_t SharedType::getNumSlots() const { return isRing() ? getShape().front() : 1; }
 
-LogicalResult PipeType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t slots, bool) {
+LogicalResult PipeType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t slots, bool, bool) {
   if (slots < 1)
     return emitError() << "expected at least 1 slot, but got " << slots;
   return success();
@@ -353,7 +353,9 @@ static LogicalResult verifyPlaces(Op op) {
   RankedTensorType places = op.getPlaces().getType();
   SharedType tile = op.getTile().getType();
   int64_t pieces = cast<PlacesAttr>(places.getEncoding()).getPieces(), width = op.getWidth();
-  if (!tile.isTile() || tile.isRing() || places.getDimSize(0) != tile.getShape()[0] || width * pieces != tile.getShape()[1])
+  bool isOrder = tile.isTile() && !tile.isRing() && tile.getShape()[1] % width == 0 &&
+                 PlacesAttr::getRowsOfWarp(tile.getShape()[1] / width) == PlacesAttr::getRowsOfWarp(pieces);
+  if (!isOrder || places.getDimSize(0) != tile.getShape()[0])
     return op.emitOpError() << "expected places of the rows of " << tile << ", of " << width << " elements a piece, but got " << places;
   return success();
 }

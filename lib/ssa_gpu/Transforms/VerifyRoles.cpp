@@ -275,7 +275,8 @@ void RoleWalk::giveBack(Operation *op, Value pipe, Value name, bool isEmpty, Sta
       fail(op, "hands over what products may not see yet: an 'ssa_gpu.finish_copies 0' must come between").attachNote(copy->getLoc()) << "written here";
       return;
     }
-    if (knowsGuards && isEmpty && isUsed(copy)) {
+    bool waitsForCopies = cast<PipeType>(pipe.getType()).getCopies();
+    if (knowsGuards && isEmpty && !waitsForCopies && isUsed(copy)) {
       fail(op, "gives back a slot while copies into it may be under way: 'ssa_gpu.commit_copies' and 'ssa_gpu.finish_copies' must come between")
               .attachNote(copy->getLoc()) << "copied here";
       return;

@@ -64,25 +64,33 @@ func.func @window(%q: !q, %k: !kv, %v: !kv) -> !q {
 !s = !ssa.selection<?x1x?x64, key_block = 1, sorted>
 
 // Values that are the first columns of keys are there once. Two groups have half of the columns of the output each and take turns: each makes
-// the weights of every second step and gives them to the other, behind the values of that step.
+// the weights of every second step and gives them to the other; those of the first lie behind the values of its step. The keys of a step are two parts,
+// each with a pipe that waits for copies.
 // CHECK: gpu.func @ssa_sparse_attend(
 // CHECK: ssa_gpu.alloc : <1x64x576xbf16>
-// CHECK-NEXT: ssa_gpu.alloc : <2x64x576xbf16>
-// CHECK-NOT: x512xbf16>
-// CHECK: ssa_gpu.alloc_pipe {consumers = 4 : i64, producers = 4 : i64} : <1>
+// CHECK-NEXT: ssa_gpu.alloc : <1x64x256xbf16>
+// CHECK-NEXT: ssa_gpu.alloc_pipe {consumers = 4 : i64, producers = 4 : i64} : <1, copies = true>
+// CHECK-NEXT: ssa_gpu.alloc : <1x64x320xbf16>
+// CHECK-NEXT: ssa_gpu.alloc_pipe {consumers = 8 : i64, producers = 4 : i64} : <1, copies = true>
+// CHECK: ssa_gpu.alloc : <1x64x256xbf16>
+// CHECK: ssa_gpu.alloc : <64x64xbf16>
 // CHECK: ssa_gpu.roles threads [128, 128, 128] registers [224, 224, 56] {
+// CHECK: ssa_gpu.columns %{{.*}} {first = 0 : i64} : <64x576xbf16> -> <64x256xbf16>
+// CHECK: ssa_gpu.mma wgmma async %{{.*}}, transposed
+// CHECK: ssa_gpu.columns %{{.*}} {first = 256 : i64} : <64x576xbf16> -> <64x320xbf16>
 // CHECK: ssa_gpu.mma wgmma async %{{.*}}, transposed
 // CHECK: ssa_gpu.barrier
 // CHECK: ssa_gpu.save_rows
-// CHECK: %[[WEIGHTS:.*]] = ssa_gpu.columns %{{.*}} {first = 512 : i64} : <64x576xbf16> -> <64x64xbf16>
+// CHECK: %[[WEIGHTS:.*]] = ssa_gpu.columns %{{.*}} {first = 256 : i64} : <64x320xbf16> -> <64x64xbf16>
 // CHECK: ssa_gpu.store_operand %{{.*}} to %[[WEIGHTS]]
 // CHECK: ssa_gpu.publish
-// CHECK: ssa_gpu.columns %{{.*}} {first = 0 : i64} : <64x576xbf16> -> <64x256xbf16>
-// CHECK: ssa_gpu.mma wgmma async %{{.*}}, %{{.*}}, %{{.*}} : tensor<64x64xbf16, #ssa_gpu.operand>
+// CHECK: ssa_gpu.mma wgmma async %{{.*}}, %{{.*}}, %{{.*}} : tensor<64x64xbf16, #ssa_gpu.operand>, <64x256xbf16>
 // CHECK: }, {
 // CHECK: ssa_gpu.await
-// CHECK: ssa_gpu.columns %{{.*}} {first = 256 : i64} : <64x576xbf16> -> <64x256xbf16>
+// CHECK: ssa_gpu.columns %{{.*}} {first = 0 : i64} : <64x320xbf16> -> <64x256xbf16>
 // CHECK: ssa_gpu.mma wgmma async %{{.*}}, %{{.*}}, %{{.*}} : !ssa_gpu.shared<64x64xbf16>, <64x256xbf16>
+// CHECK: ssa_gpu.copy_rows
+// CHECK-NOT: ssa_gpu.finish_copies
 // CHECK-LABEL: func.func @latent
 // SYNC: gpu.func @ssa_sparse_attend(
 // SYNC: tensor<64x512xf32, #ssa_gpu.accumulator<groups = 4>>

@@ -41,17 +41,16 @@ LogicalResult AttendKernel::build(Value items) {
 void AttendKernel::allocate() {
   if (plan.pair)
     return allocatePair();
-  Type i32 = k.builder.getI32Type(), f32 = k.builder.getF32Type();
   queryRing = t.alloc({plan.querySlots, plan.tileRows, plan.paddedDim()}, elementType);
+  if (plan.takesTurns)
+    return allocateTurns();
   keys.ring = t.alloc({plan.stages, plan.tileKeys, plan.paddedDim()}, elementType);
   if (!plan.valuesAreKeys)
     values.ring = t.alloc({plan.stages, plan.tileKeys, plan.paddedValueDim()}, elementType);
-  numberRing = t.alloc({plan.stages, plan.stretches > 0 ? 2 * plan.stretches : plan.tileKeys}, i32);
-  if (plan.memberWords > 0)
-    memberRing = t.alloc({plan.stages, plan.membersOfStep()}, i32);
-  if (plan.groups > 1 && !plan.takesTurns) {
+  numberRings = allocNumbers(plan.stages);
+  if (plan.groups > 1) {
     weightTile = t.alloc({plan.tileRows, plan.tileKeys}, elementType);
-    scratch = t.alloc({2, plan.groups * plan.tileRows}, f32);
+    scratch = t.alloc({2, plan.groups * plan.tileRows}, k.builder.getF32Type());
   }
   if (plan.usesTensorMemory())
     return allocateTensors();
@@ -199,10 +198,24 @@ void AttendKernel::loadQueries(const Item &item, Value tile, Value ticket) {
   t.copyBox(queryMap, {k.toI32(item.batch), m, first.head}, tile, queryPipe, ticket);
 }
 
-void AttendKernel::loadNumbers(const KeySlots &slots, Value step, const Lookup &found, Value stage) {
+/// The same of each slot of a ring, where `ring` is its size.
+AttendKernel::Numbers AttendKernel::allocNumbers(ArrayRef<int64_t> ring) {
+  auto alloc = [&](int64_t size) {
+    SmallVector<int64_t> shape(ring);
+    shape.push_back(size);
+    return t.alloc(shape, k.builder.getI32Type());
+  };
+  return {alloc(plan.stretches > 0 ? 2 * plan.stretches : plan.tileKeys), plan.memberWords > 0 ? alloc(plan.membersOfStep()) : Value()};
+}
+
+AttendKernel::Numbers AttendKernel::getNumbers(Value stage) {
+  return {t.slot(numberRings.entries, stage), numberRings.members ? t.slot(numberRings.members, stage) : Value()};
+}
+
+void AttendKernel::loadNumbers(const KeySlots &slots, Value step, const Lookup &found, const Numbers &numbers) {
   step = slots.firstStep ? k.add(slots.firstStep, step) : step;
   Value first = k.mul(step, k.i32(plan.tileKeys));
-  t.fill(t.slot(numberRing, stage), [&](Value entry) {
+  t.fill(numbers.entries, [&](Value entry) {
     if (!slots.isContiguous())
       return slots.getNumber(k, k.add(first, entry));
     Value value = found.back();
@@ -211,7 +224,7 @@ void AttendKernel::loadNumbers(const KeySlots &slots, Value step, const Lookup &
     return value;
   });
   if (plan.memberWords > 0)
-    t.fill(t.slot(memberRing, stage), [&](Value i) { return slots.getMembers(k, step, i); });
+    t.fill(numbers.members, [&](Value i) { return slots.getMembers(k, step, i); });
 }
 
 Value AttendKernel::getHead(const Item &item, const Rows &rows) {
@@ -248,7 +261,7 @@ AttendKernel::Lookup AttendKernel::lookUp(const Item &item, const KeySlots &slot
       return {place, slots.isInSight(k, number)};
     });
   };
-  Lookup found = {find(keys)};
+  Lookup found = {find(plan.takesTurns ? turns[0].parts[0] : keys)};
   if (!plan.valuesAreKeys)
     found.push_back(find(values));
   return found;
@@ -257,19 +270,20 @@ AttendKernel::Lookup AttendKernel::lookUp(const Item &item, const KeySlots &slot
 void AttendKernel::loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage) {
   Value tile = t.slot(rows.ring, stage);
   if (!slots.isContiguous())
-    return t.copyRows(rows.view.buffer, &rows == &keys ? found.front() : found.back(), tile, rows.columns, plan.width);
+    return t.copyRows(rows.view.buffer, &rows == &values ? found.back() : found.front(), tile, rows.columns, plan.width, /*rare=*/false, rows.firstColumn);
   KeySlots::Step step = getStretches(found);
   Value firstRow = getRowsBegin(item, slots, rows);
   auto copyRows = [&] {
     t.copyRows(rows.view.buffer, tile, rows.columns, plan.width, [&](Value row) -> RowPlace {
       Value number = slots.getNumber(k, step, row);
       return {rows.view.advance(k, firstRow, 2, k.toIndex(number)), slots.isInSight(k, number)};
-    }, /*rare=*/plan.hasBoxes || plan.stretches == 1);
+    }, /*rare=*/plan.hasBoxes || plan.stretches == 1, rows.firstColumn);
   };
   if (plan.hasBoxes || plan.stretches > 1)
     return copyRows();
   KeySlots::Stretch all = step.front();
-  Value isWhole = k.both(k.eq(all.count, k.i32(plan.tileKeys)), slots.isBox(k, all)), begin = rows.view.advance(k, firstRow, 2, k.toIndex(all.base));
+  Value isWhole = k.both(k.eq(all.count, k.i32(plan.tileKeys)), slots.isBox(k, all));
+  Value begin = k.add(rows.view.advance(k, firstRow, 2, k.toIndex(all.base)), k.index(rows.firstColumn));
   k.ifThenElse(isWhole, [&] { t.copyBlock(rows.view.buffer, begin, rows.view.strides[2], tile, rows.columns, plan.width); }, copyRows);
 }
 
@@ -284,7 +298,7 @@ void AttendKernel::copyBoxOr(llvm::function_ref<void()> copy, const Item &item, 
   k.ifThenElse(areBoxes, [&] {
     Value batch = k.toI32(item.batch), head = k.toI32(getHead(item, rows)), tile = t.slot(rows.ring, stage);
     for (auto [i, stretch] : llvm::enumerate(step))
-      t.copyBox(rows.map, {batch, head, stretch.base}, tile, rows.pipe, ticket, i * slots.getLength());
+      t.copyBox(rows.map, {batch, head, stretch.base}, tile, rows.pipe, ticket, i * slots.getLength(), rows.firstColumn);
   }, copy);
 }
 
@@ -324,9 +338,9 @@ AttendKernel::State AttendKernel::getInitialState() {
 }
 
 /// The scores of one step, hidden ones `-inf`.
-Value AttendKernel::getLogits(const KeySlots &slots, ScoreTiles &scores, Value products, Value stage) {
+Value AttendKernel::getLogits(const KeySlots &slots, ScoreTiles &scores, Value products, const Numbers &ofStep) {
   Type i32 = k.builder.getI32Type();
-  Value entries = t.slot(numberRing, stage), allVisible;
+  Value entries = ofStep.entries, allVisible;
   llvm::unique_function<Value()> numbers;
   KeySlots::Step step;
   if (slots.isContiguous()) {
@@ -341,7 +355,7 @@ Value AttendKernel::getLogits(const KeySlots &slots, ScoreTiles &scores, Value p
   if (!op.getScore().empty()) {
     FailureOr<Value> logits = scores.getLogits(products, numbers());
     if (succeeded(logits))
-      return hideFromOthers(*logits, stage);
+      return hideFromOthers(*logits, ofStep);
     result = failure();
     return products;
   }
@@ -350,7 +364,7 @@ Value AttendKernel::getLogits(const KeySlots &slots, ScoreTiles &scores, Value p
   logits = k.ifElse(allVisible, logits.getType(), [&] { return SmallVector<Value>{logits}; },
                     [&] { return SmallVector<Value>{slots.seesRanges() ? scores.hideOutside(logits, step) : scores.hide(logits, numbers())}; })
                .front();
-  return hideFromOthers(logits, stage);
+  return hideFromOthers(logits, ofStep);
 }
 
 /// The list of a row of the tile, among those that were united.
@@ -359,27 +373,25 @@ Value AttendKernel::getListOfRow(Value row) {
 }
 
 /// Where the keys of a stretch belong to one entry of a union: whether the lists of the rows have it.
-Value AttendKernel::getMembers(Value stage, int64_t stretch) {
+Value AttendKernel::getMembers(const Numbers &numbers, int64_t stretch) {
   constexpr int64_t bits = 32;
-  Value members = t.slot(memberRing, stage);
   return t.mapRows(k.builder.getI1Type(), [&](Value row) {
-    Value list = getListOfRow(row), word = t.loadEntry(members, k.add(k.i32(stretch * plan.memberWords), k.div(list, k.i32(bits))));
+    Value list = getListOfRow(row), word = t.loadEntry(numbers.members, k.add(k.i32(stretch * plan.memberWords), k.div(list, k.i32(bits))));
     return k.ne(k.both(k.shiftRight(word, k.rem(list, k.i32(bits))), k.i32(1)), k.i32(0));
   });
 }
 
-Value AttendKernel::hideFromOthers(Value logits, Value stage) {
+Value AttendKernel::hideFromOthers(Value logits, const Numbers &numbers) {
   if (plan.memberWords == 0 || plan.warpsHaveLists()) // warps that do not take part leave their scores out
     return logits;
   constexpr int64_t bits = 32;
   int64_t words = plan.memberWords;
   Type i32 = k.builder.getI32Type();
-  Value members = t.slot(memberRing, stage);
   Value hidden = t.constant(cast<RankedTensorType>(logits.getType()), k.builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
   if (plan.stretches > 0) { // one answer for all keys of a stretch, mostly yes
     SmallVector<Value> areMembers;
     for (int64_t i = 0; i < plan.stretches; ++i)
-      areMembers.push_back(getMembers(stage, i));
+      areMembers.push_back(getMembers(numbers, i));
     Value isMember = llvm::accumulate(ArrayRef(areMembers).drop_front(), areMembers.front(), [&](Value a, Value b) { return k.both(a, b); });
     return k.ifElse(t.warpAll(isMember), logits.getType(), [&] { return SmallVector<Value>{logits}; }, [&] {
       return SmallVector<Value>{k.select(t.broadcastParts(areMembers, plan.tileKeys), logits, hidden)};
@@ -391,7 +403,7 @@ Value AttendKernel::hideFromOthers(Value logits, Value stage) {
   auto splat = [&](int64_t value) { return t.constant(tile, k.builder.getI32IntegerAttr(value)); };
   Value found = splat(0);
   for (int64_t w = 0; w < words; ++w) {
-    Value column = t.mapColumns(plan.tileKeys, i32, [&](Value column) { return t.loadEntry(members, k.add(k.mul(column, k.i32(words)), k.i32(w))); });
+    Value column = t.mapColumns(plan.tileKeys, i32, [&](Value column) { return t.loadEntry(numbers.members, k.add(k.mul(column, k.i32(words)), k.i32(w))); });
     found = words == 1 ? column : k.select(k.eq(t.broadcast(word, plan.tileKeys), splat(w)), column, found);
   }
   return k.select(k.ne(k.both(k.shiftRight(found, bit), splat(1)), splat(0)), logits, hidden);
@@ -401,22 +413,20 @@ Value AttendKernel::getValueTile(Value stage) {
   return plan.valuesAreKeys ? t.columns(t.slot(keys.ring, stage), 0, plan.paddedValueDim()) : t.slot(values.ring, stage);
 }
 
-Value AttendKernel::getValueTile(Value stage, unsigned group) {
-  return t.columns(t.slot(keys.ring, stage), group * getColumnsOfGroup(), getColumnsOfGroup());
-}
-
-SoftmaxStep AttendKernel::getSoftmaxStep(const KeySlots &slots, ScoreTiles &scores, Value products, Value stage, Value max, Value sum,
+SoftmaxStep AttendKernel::getSoftmaxStep(const KeySlots &slots, ScoreTiles &scores, Value products, const Numbers &numbers, Value max, Value sum,
                                          Hook afterNumbers) {
-  Value logits = getLogits(slots, scores, products, stage), isNone;
+  Value logits = getLogits(slots, scores, products, numbers), isNone;
   bool mayLeaveOut = plan.memberWords > 0 && plan.stretches > 0 && plan.groups == 1;
   Value isMember;
   if (mayLeaveOut) { // of a union a warp often has no row that takes part
-    isMember = getMembers(stage, 0);
+    isMember = getMembers(numbers, 0);
     for (int64_t i = 1; i < plan.stretches; ++i)
-      isMember = k.either(isMember, getMembers(stage, i));
+      isMember = k.either(isMember, getMembers(numbers, i));
     isNone = t.warpAll(k.eq(isMember, t.constant(t.rowsType(k.builder.getI1Type()), k.builder.getBoolAttr(false))));
   }
   afterNumbers();
+  if (plan.takesTurns)
+    return scores.getHeldStep(logits, max, sum, getScratch(0), plan.polynomials);
   if (!mayLeaveOut)
     return scores.getSoftmaxStep(logits, max, sum, getScratch(0));
   auto constant = [&](RankedTensorType type, float value) { return t.constant(type, k.builder.getF32FloatAttr(value)); };
@@ -456,14 +466,6 @@ Value AttendKernel::getWeights(Value weights) {
   t.storeOperand(weights, weightTile);
   t.barrier();
   return weightTile;
-}
-
-AttendKernel::State AttendKernel::attend(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value stage, State state) {
-  Value products = t.mma(plan.family, lhs, t.slot(keys.ring, stage), /*transposed=*/true, getZeroScores());
-  SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, stage, state.max, state.sum, [] {});
-  Value scaled = rescale(state.output, softmax.rescale);
-  Value sum = t.mma(plan.family, getWeights(softmax.weights), getValueTile(stage), /*transposed=*/false, scaled);
-  return {softmax.max, softmax.sum, sum};
 }
 
 void AttendKernel::store(const Item &item, ScoreTiles &scores, State state) {
@@ -541,7 +543,7 @@ void AttendKernel::storePart(const Item &item, ScoreTiles &scores, State state, 
   Value isEmpty = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, state.sum, initial.sum);
   Value factor = k.fdiv(one, k.select(isEmpty, one, state.sum));
   Value log = math::LogOp::create(k.builder, k.loc, state.sum);
-  Value lse = k.select(isEmpty, initial.max, k.fadd(scores.getNaturalReference(state.max), log));
+  Value lse = k.select(isEmpty, initial.max, k.fadd(plan.takesTurns ? scores.getHeldReference(state.max) : scores.getNaturalReference(state.max), log));
   int64_t columns = plan.takesTurns ? getColumnsOfGroup() : plan.valueDim;
   Joined joined = join(item, lse, k.index(group * columns));
   factor = joined.factor ? k.fmul(factor, joined.factor) : factor;
@@ -552,51 +554,4 @@ void AttendKernel::storePart(const Item &item, ScoreTiles &scores, State state, 
   if (group > 0)
     return;
   t.storeEntries(lse, lseView.buffer, [&](Value row) { return resultPlaceOf(item, lseView, row); });
-}
-
-//===----------------------------------------------------------------------===//
-// All threads do everything
-//===----------------------------------------------------------------------===//
-
-void AttendKernel::buildWithoutRoles(Value total) {
-  k.forEachItem(total, {}, [&](Value number, ValueRange) -> SmallVector<Value> {
-    Item item = decodeItem(number);
-    KeySlots slots = getSlots(item);
-    useList(slots, item);
-    // Closes a group also where there is nothing to copy: groups are counted.
-    auto loadStep = [&](Value step) {
-      k.ifThen(k.lt(step, slots.steps), [&] {
-        Value stage = k.rem(step, k.i32(plan.stages));
-        Lookup found = lookUp(item, slots, step);
-        loadRows(item, slots, found, keys, stage);
-        if (!plan.valuesAreKeys)
-          loadRows(item, slots, found, values, stage);
-        loadNumbers(slots, step, found, stage);
-      });
-      t.commitCopies();
-    };
-
-    // Rows of the last item are still being read until all threads are here; its queries may still be under way, if it saw no key.
-    t.waitCopies(0);
-    Value queryTile = t.slot(queryRing, k.i32(0));
-    loadQueries(item, queryTile);
-    k.loop(k.i32(0), k.i32(plan.stages - 1), k.i32(1), loadStep);
-    Value lhs = queryTile;
-    if (plan.keepsQueries) {
-      t.waitCopies(plan.stages - 2);
-      lhs = t.loadOperand(queryTile);
-    }
-    ScoreTiles scores = getScores(item, slots);
-    State initial = getInitialState();
-    SmallVector<Value> state = k.loop(k.i32(0), slots.steps, k.i32(1), {initial.max, initial.sum, initial.output},
-                                      [&](Value step, ValueRange carried) -> SmallVector<Value> {
-      t.waitCopies(plan.stages - 2);
-      loadStep(k.add(step, k.i32(plan.stages - 1)));
-      Value stage = k.rem(step, k.i32(plan.stages));
-      State next = attend(slots, scores, lhs, stage, {carried[0], carried[1], carried[2]});
-      return {next.max, next.sum, next.output};
-    });
-    store(item, scores, {state[0], state[1], state[2]});
-    return {};
-  });
 }

@@ -9,7 +9,7 @@
 // Keys come in steps of `tileKeys` slots. A slot is a place in the list, or in the range that the mask allows; its *number* is
 // the token or summary that it stands for. Keys and values are gathered row by row into rings of tiles.
 //
-// With `mma_sync` all threads copy and multiply. With `wgmma` the block has roles (AttendRoles.cpp): some warps copy, steps and items ahead
+// With `mma_sync` all threads copy and multiply (AttendThreads.cpp). With `wgmma` the block has roles (AttendRoles.cpp): some warps copy, steps and items ahead
 // of those that multiply. Where an output is too wide for these and values are keys, two groups of them take turns (AttendTurns.cpp).
 // With `tcgen05` products are in tensor memory, and there are more roles (AttendTensorMemory.cpp); two blocks may make them together (AttendPair.cpp).
 //
@@ -117,11 +117,15 @@ private:
     Value max, sum, output;
   };
   using Hook = llvm::function_ref<void()>;
-  /// Keys or values.
+  /// Keys or values, or some columns of them.
   struct Rows {
     BufferView view;
     Value ring, map, pipe;
-    int64_t columns;
+    int64_t columns, firstColumn = 0;
+  };
+  /// What the mask has to know of the keys of a step: their numbers, and who takes part.
+  struct Numbers {
+    Value entries, members;
   };
 
   void allocate();
@@ -171,11 +175,23 @@ private:
   void publishZeros(const Rows &rows);
   SmallVector<Value> consumeStep(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value isFirst, const Item &last, ValueRange carried);
 
+  void allocateTurns();
   void takeTurns(unsigned group, Value total);
-  SmallVector<Value> takeTwoTurns(unsigned group, const KeySlots &slots, ScoreTiles &scores, Value lhs, ValueRange carried);
-  void shareWeights(unsigned group, const SoftmaxStep &softmax, Value keyTicket, Value ticket);
+  /// What a group has between two rounds, in which each group has a step: with it tickets of keys, and of what groups share.
+  struct Round {
+    State state;
+    Value keyTicket, ticket;
+  };
+  void takeTurns(unsigned group, const KeySlots &slots, ScoreTiles &scores, Value lhs, Round &round);
+  Value beginScoresOfTurn(unsigned group, unsigned part, Value lhs, Value ticket, Value products);
+  SoftmaxStep getSoftmaxOfTurn(unsigned group, const KeySlots &slots, ScoreTiles &scores, Value products, const Round &round);
+  void multiplyOwn(unsigned group, const SoftmaxStep &softmax, Round &round);
+  void followOther(unsigned group, ScoreTiles &scores, Round &round);
+  void endOther(unsigned group, Round &round);
+  Value beginOutputs(unsigned group, unsigned turn, Value weights, Value output);
+  void shareWeights(unsigned group, const SoftmaxStep &softmax, Value ticket);
   Value getSharedRows(unsigned group);
-  Value getSharedWeights(unsigned group, Value keyTicket);
+  Value getSharedWeights(unsigned group);
   Value joinSums(unsigned group, Value sum, Value ticket);
 
   void allocateHandOver();
@@ -210,10 +226,12 @@ private:
   /// What is to be copied in a step: of each stretch the first number and how many there are, or the places of the rows of keys and values.
   using Lookup = SmallVector<Value>;
   Lookup lookUp(const Item &item, const KeySlots &slots, Value step);
-  SmallVector<Value> produceTwoSteps(const Item &item, const KeySlots &slots, Value step, const Lookup &first, const Lookup &second, Value ticket);
+  SmallVector<Value> produceTwoTurns(const Item &item, const KeySlots &slots, Value step, const Lookup &first, const Lookup &second, Value ticket);
   static KeySlots::Step getStretches(ValueRange found);
   /// The numbers of a step, for the mask: those of all its slots, or of each stretch the first one and how many there are.
-  void loadNumbers(const KeySlots &slots, Value step, const Lookup &found, Value stage);
+  void loadNumbers(const KeySlots &slots, Value step, const Lookup &found, const Numbers &numbers);
+  Numbers allocNumbers(ArrayRef<int64_t> ring);
+  Numbers getNumbers(Value stage);
   void loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage);
   /// Gives a whole step to the tensor memory accelerator where there are boxes, else does `copy`.
   void copyBoxOr(llvm::function_ref<void()> copy, const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage,
@@ -227,16 +245,16 @@ private:
   ScoreTiles getScores(const Item &item, const KeySlots &slots);
   State getInitialState();
   /// One step, from products to weights; the hook stands after what reads numbers.
-  SoftmaxStep getSoftmaxStep(const KeySlots &slots, ScoreTiles &scores, Value products, Value stage, Value max, Value sum, Hook afterNumbers);
+  SoftmaxStep getSoftmaxStep(const KeySlots &slots, ScoreTiles &scores, Value products, const Numbers &numbers, Value max, Value sum, Hook afterNumbers);
   Value getListOfRow(Value row);
-  Value getMembers(Value stage, int64_t stretch);
+  Value getMembers(const Numbers &numbers, int64_t stretch);
   /// The scores with `-inf` where the union of lists has a key that the list of a row has not.
-  Value hideFromOthers(Value logits, Value stage);
+  Value hideFromOthers(Value logits, const Numbers &numbers);
   Value getZeroScores();
   Value rescale(Value output, Value factors);
   Value getWeights(Value weights);
   State attend(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value stage, State state);
-  Value getLogits(const KeySlots &slots, ScoreTiles &scores, Value products, Value stage);
+  Value getLogits(const KeySlots &slots, ScoreTiles &scores, Value products, const Numbers &numbers);
   void store(const Item &item, ScoreTiles &scores, State state);
   /// What rows are to be multiplied by, if they are part of a `merge` or `mix` that the kernel makes, and the rows of the others; `lse` becomes that of all.
   struct Joined {
@@ -251,9 +269,7 @@ private:
 
   Value next(Value ticket, int64_t slots);
   Value slotOf(Value ticket, int64_t slots);
-  /// The values of a step, or those of the columns that a group has.
   Value getValueTile(Value stage);
-  Value getValueTile(Value stage, unsigned group);
   int64_t getColumnsOfGroup() const { return plan.paddedValueDim() / (plan.takesTurns ? plan.groups : 1); }
 
   KernelBuilder &k;
@@ -268,12 +284,16 @@ private:
   BufferView queryView, outputView, lseView;
   Rows keys, values; // one pipe and ring for both if values are keys
   Rows inPlace;      // in a pair: keys that the values of the same step replace
-  Value queryRing, queryMap, queryPipe, numberRing, memberRing, stepsRing, itemRing, weightTile, scratch;
-  /// What a group that takes turns gives to the other.
-  struct Exchange {
+  Numbers numberRings;
+  Value queryRing, queryMap, queryPipe, stepsRing, itemRing, weightTile, scratch;
+  /// The step of a group that takes turns: its keys in parts, of which each begins with the columns of a group's outputs; what the group gives to the other.
+  struct Turn {
+    Rows parts[2];
+    Numbers numbers;
     Value rows, weights, pipe;
   };
-  Exchange exchanges[2];
+  Turn turns[2];
+  Value turnPipe;
   // With tensor memory: scores, weights and outputs, pipes between those that make them; what outputs are multiplied by, and how many steps they have.
   SmallVector<Value> tensors;
   /// Columns of the output that one product makes.

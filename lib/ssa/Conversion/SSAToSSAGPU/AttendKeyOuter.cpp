@@ -115,7 +115,7 @@ Value AttendKernel::produceStep(const Item &item, const KeySlots &slots, Value s
   Lookup found = lookUp(item, slots, step);
   Value stage = slotOf(ticket, plan.stages);
   t.acquire(keys.pipe, ticket);
-  loadNumbers(slots, step, found, stage);
+  loadNumbers(slots, step, found, getNumbers(stage));
   loadRows(item, slots, found, keys, stage, ticket);
   t.publish(keys.pipe, ticket);
   if (!plan.valuesAreKeys) {
@@ -189,7 +189,7 @@ SmallVector<Value> AttendKernel::attendKeyOuter(const KeySlots &slots, ScoreTile
   // Not before the loop: ptxas 13.0 gave the registers of an operand that all steps read to their weights as well.
   Value lhs = plan.keepsQueries ? t.loadOperand(queryTile) : queryTile;
   Value ticket = carried[3], stage = slotOf(ticket, plan.stages), products = t.waitMma(beginScores(lhs, ticket), 0);
-  SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, stage, carried[0], carried[1], [&] {
+  SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, getNumbers(stage), carried[0], carried[1], [&] {
     if (!plan.valuesAreKeys)
       t.release(keys.pipe, ticket);
   });

@@ -49,7 +49,7 @@ void AttendKernel::allocatePair() {
   keys.ring = keySlots > 0 ? t.alloc({keySlots, ofHalf, piece}, elementType) : Value();
   values.ring = valueSlots > 0 ? t.alloc({valueSlots, ofHalf, plan.columnsApart()}, elementType) : Value();
   rowRing = t.alloc({2, plan.tileKeys}, i32);
-  numberRing = t.alloc({plan.stages, plan.stretches > 0 ? 2 * plan.stretches : plan.tileKeys}, i32);
+  numberRings = allocNumbers(plan.stages);
   scratch = t.alloc({1, plan.groups * rows}, f32);
   allocateHandOver();
   queryPipe = t.allocPipe(plan.querySlots, producers, issuer, /*pair=*/true);
@@ -138,7 +138,7 @@ Value AttendKernel::produceStepsInPair(const Item &item, const KeySlots &slots, 
     k.ifThen(isStep, [&] {
       Value turn = k.rem(ticket, k.i32(2 * plan.stages));
       t.acquire(numberPipe, turn);
-      loadNumbers(slots, step, slots.isContiguous() ? lookUp(item, slots, step) : Lookup(), slotOf(turn, plan.stages));
+      loadNumbers(slots, step, slots.isContiguous() ? lookUp(item, slots, step) : Lookup(), getNumbers(slotOf(turn, plan.stages)));
       t.publish(numberPipe, turn);
     });
     t.barrier(); // the rows of the step before have been read

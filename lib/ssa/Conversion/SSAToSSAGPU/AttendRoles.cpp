@@ -9,22 +9,16 @@ using namespace mlir;
 using namespace mlir::ssa;
 
 void AttendKernel::allocateRoles() {
-  int64_t producers = plan.producers() / 32, consumers = plan.consumers() / 32, ofGroup = consumers / plan.groups;
+  int64_t producers = plan.producers() / 32, consumers = plan.consumers() / 32;
   stepsRing = t.alloc({plan.querySlots, 1}, k.builder.getI32Type());
   if (plan.isStepwise())
     itemRing = t.alloc({plan.querySlots, plan.entriesOfTile() + numPublishedParts}, k.builder.getI32Type());
   queryPipe = t.allocPipe(plan.querySlots, producers, consumers);
+  if (plan.takesTurns) // which have pipes of their own
+    return;
   keys.pipe = t.allocPipe(plan.stages, producers, consumers);
   if (!plan.valuesAreKeys)
     values.pipe = t.allocPipe(plan.stages, producers, consumers);
-  if (!plan.takesTurns)
-    return;
-  for (Exchange &exchange : exchanges) {
-    exchange.rows = t.alloc({plan.tileRows}, k.builder.getF32Type());
-    if (!plan.keepsWeightsInKeys)
-      exchange.weights = t.alloc({plan.tileRows, plan.tileKeys}, elementType);
-    exchange.pipe = t.allocPipe(1, ofGroup, ofGroup);
-  }
 }
 
 Value AttendKernel::next(Value ticket, int64_t slots) {
@@ -143,10 +137,10 @@ Value AttendKernel::produceSteps(const Item &item, const KeySlots &slots, Value 
     Lookup found(carried.drop_back()), following = lookUp(item, slots, k.add(step, k.i32(1)));
     Value ticket = carried.back();
     if (plan.takesTurns)
-      return produceTwoSteps(item, slots, step, found, following, ticket);
+      return produceTwoTurns(item, slots, step, found, following, ticket);
     Value stage = slotOf(ticket, plan.stages), after = next(ticket, plan.stages);
     t.acquire(keys.pipe, ticket);
-    loadNumbers(slots, step, found, stage);
+    loadNumbers(slots, step, found, getNumbers(stage));
     loadRows(item, slots, found, keys, stage, ticket);
     t.publish(keys.pipe, ticket);
     if (!plan.valuesAreKeys) { // with `wgmma` zeros were the first values
@@ -158,28 +152,6 @@ Value AttendKernel::produceSteps(const Item &item, const KeySlots &slots, Value 
     following.push_back(after);
     return following;
   }).back();
-}
-
-/// The steps of both groups that take turns: copies of the second are begun before those of the first are waited for.
-SmallVector<Value> AttendKernel::produceTwoSteps(const Item &item, const KeySlots &slots, Value step, const Lookup &first, const Lookup &second,
-                                                 Value ticket) {
-  Value tickets[] = {ticket, next(ticket, plan.stages)}, one = k.i32(1);
-  auto begin = [&](unsigned i, Value step, const Lookup &found) {
-    Value stage = slotOf(tickets[i], plan.stages);
-    t.acquire(keys.pipe, tickets[i]);
-    loadNumbers(slots, step, found, stage);
-    beginRows(item, slots, found, keys, stage, tickets[i]);
-    t.commitCopies();
-  };
-  begin(0, step, first);
-  SmallVector<Value> following = lookUp(item, slots, k.add(step, k.i32(2)));
-  begin(1, k.add(step, one), second);
-  t.finishCopies(1);
-  t.publish(keys.pipe, tickets[0]);
-  t.finishCopies(0);
-  t.publish(keys.pipe, tickets[1]);
-  following.push_back(next(tickets[1], plan.stages));
-  return following;
 }
 
 /// Waits for the queries of an item; gives the number of its steps, which the producers have counted if there is a list.
@@ -262,7 +234,7 @@ SmallVector<Value> AttendKernel::consumeStep(const KeySlots &slots, ScoreTiles &
     output = beginOutput();
     products = t.waitMma(products, 1);
   }
-  SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, slotOf(ticket, plan.stages), k.select(isFirst, initial.max, state.max),
+  SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, getNumbers(slotOf(ticket, plan.stages)), k.select(isFirst, initial.max, state.max),
                                        k.select(isFirst, initial.sum, state.sum), [&] {
     if (!plan.valuesAreKeys)
       t.release(keys.pipe, ticket);

@@ -211,7 +211,7 @@ void AttendKernel::softmax(Value total) {
       Value products = t.loadTensor(t.slot(tensors[0], slotOf(scoreTicket, plan.scoreSlots)), k.i32(0), plan.tileKeys);
       t.release(scorePipe, scoreTicket);
       t.await(numberPipe, keyTicket);
-      Value logits = getLogits(slots, scores, products, slotOf(keyTicket, plan.stages));
+      Value logits = getLogits(slots, scores, products, getNumbers(slotOf(keyTicket, plan.stages)));
       t.release(numberPipe, keyTicket);
       SoftmaxStep softmax = scores.getHeldStep(logits, carried[0], carried[1], getScratch(0), plan.polynomials);
       k.ifThen(k.lt(k.i32(0), step), [&] { correct(softmax.rescale, weightTicket); });

@@ -16,88 +16,168 @@
 using namespace mlir;
 using namespace mlir::ssa;
 
+void AttendKernel::allocateTurns() {
+  int64_t producers = plan.producers() / 32, ofGroup = plan.consumers() / 32 / plan.groups, columns = getColumnsOfGroup();
+  for (unsigned group : {0, 1}) {
+    Turn &turn = turns[group];
+    for (unsigned part : {0, 1}) {
+      Rows &rows = turn.parts[part];
+      rows = keys;
+      rows.firstColumn = part * columns;
+      rows.columns = part == 0 ? columns : plan.dim - columns;
+      rows.ring = t.alloc({1, plan.tileKeys, part == 0 ? columns : plan.paddedDim() - columns}, elementType);
+      // Of its own step a group is the only one to read the part that its outputs are of.
+      rows.pipe = t.allocPipe(1, producers, part == group ? ofGroup : 2 * ofGroup, /*pair=*/false, /*copies=*/true);
+    }
+    turn.numbers = allocNumbers({});
+    turn.rows = t.alloc({plan.tileRows}, k.builder.getF32Type());
+    if (group > 0 || !plan.keepsWeightsInKeys)
+      turn.weights = t.alloc({plan.tileRows, plan.tileKeys}, elementType);
+    turn.pipe = t.allocPipe(1, ofGroup, ofGroup);
+  }
+  turnPipe = t.allocPipe(1, ofGroup, ofGroup);
+  allocateRoles();
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+/// The steps of both groups, part by part in the order in which products ask for them.
+SmallVector<Value> AttendKernel::produceTwoTurns(const Item &item, const KeySlots &slots, Value step, const Lookup &first, const Lookup &second,
+                                                 Value ticket) {
+  auto begin = [&](unsigned group, unsigned part) {
+    const Turn &turn = turns[group];
+    const Lookup &found = group == 0 ? first : second;
+    const Rows &rows = turn.parts[part];
+    t.acquire(rows.pipe, ticket);
+    if (part == group)
+      loadNumbers(slots, k.add(step, k.i32(group)), found, turn.numbers);
+    beginRows(item, slots, found, rows, k.i32(0), ticket);
+    t.publish(rows.pipe, ticket);
+  };
+  begin(0, 0);
+  begin(0, 1);
+  SmallVector<Value> following = lookUp(item, slots, k.add(step, k.i32(2)));
+  begin(1, 1);
+  begin(1, 0);
+  following.push_back(next(ticket, 1));
+  return following;
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
 /// The values that the rows of a group had when it shared them.
 Value AttendKernel::getSharedRows(unsigned group) {
-  return t.mapRows(k.builder.getF32Type(), [&](Value row) { return t.loadEntry(exchanges[group].rows, row); });
+  return t.mapRows(k.builder.getF32Type(), [&](Value row) { return t.loadEntry(turns[group].rows, row); });
 }
 
 /// Where the weights of a group's step are.
-Value AttendKernel::getSharedWeights(unsigned group, Value keyTicket) {
-  if (!plan.keepsWeightsInKeys)
-    return exchanges[group].weights;
-  return t.columns(t.slot(keys.ring, slotOf(keyTicket, plan.stages)), llvm::alignTo(plan.valueDim, 64), plan.tileKeys);
+Value AttendKernel::getSharedWeights(unsigned group) {
+  if (turns[group].weights)
+    return turns[group].weights;
+  return t.columns(t.slot(turns[group].parts[1].ring, k.i32(0)), llvm::alignTo(plan.valueDim, 64) - getColumnsOfGroup(), plan.tileKeys);
 }
 
-void AttendKernel::shareWeights(unsigned group, const SoftmaxStep &softmax, Value keyTicket, Value ticket) {
-  t.acquire(exchanges[group].pipe, ticket);
-  if (plan.keepsWeightsInKeys) // all warps of the group have multiplied by these keys
+void AttendKernel::shareWeights(unsigned group, const SoftmaxStep &softmax, Value ticket) {
+  t.acquire(turns[group].pipe, ticket);
+  if (!turns[group].weights) // all warps of the group have multiplied by these keys
     t.barrier();
-  t.saveRows(softmax.max, exchanges[group].rows);
-  t.storeOperand(softmax.weights, getSharedWeights(group, keyTicket));
+  t.saveRows(softmax.max, turns[group].rows);
+  t.storeOperand(softmax.weights, getSharedWeights(group));
   t.finishCopies(0);
-  t.publish(exchanges[group].pipe, ticket);
+  t.publish(turns[group].pipe, ticket);
 }
 
 /// The sum of what both groups have.
 Value AttendKernel::joinSums(unsigned group, Value sum, Value ticket) {
-  t.acquire(exchanges[group].pipe, ticket);
-  t.saveRows(sum, exchanges[group].rows);
-  t.publish(exchanges[group].pipe, ticket);
+  t.acquire(turns[group].pipe, ticket);
+  t.saveRows(sum, turns[group].rows);
+  t.publish(turns[group].pipe, ticket);
   unsigned other = 1 - group;
-  t.await(exchanges[other].pipe, ticket);
+  t.await(turns[other].pipe, ticket);
   Value joined = k.fadd(sum, getSharedRows(other));
-  t.release(exchanges[other].pipe, ticket);
+  t.release(turns[other].pipe, ticket);
   return joined;
 }
 
-/// Carries maxima, the sums of the group's steps, outputs, and the tickets of keys and weights.
-SmallVector<Value> AttendKernel::takeTwoTurns(unsigned group, const KeySlots &slots, ScoreTiles &scores, Value lhs, ValueRange carried) {
-  State state{carried[0], carried[1], carried[2]};
-  Value tickets[] = {carried[3], next(carried[3], plan.stages)}, ticket = carried[4];
+/// Adds a part of the products of queries and keys of a group's step.
+Value AttendKernel::beginScoresOfTurn(unsigned group, unsigned part, Value lhs, Value ticket, Value products) {
+  const Rows &rows = turns[group].parts[part];
+  t.await(rows.pipe, ticket);
+  Value tile = t.slot(rows.ring, k.i32(0));
+  int64_t columns = cast<ssa_gpu::SharedType>(tile.getType()).getShape()[1];
+  return t.beginMma(t.columns(lhs, rows.firstColumn, columns), tile, /*transposed=*/true, products);
+}
+
+/// Adds the products of a step's weights and the values of a group's columns.
+Value AttendKernel::beginOutputs(unsigned group, unsigned turn, Value weights, Value output) {
+  Value values = t.columns(t.slot(turns[turn].parts[group].ring, k.i32(0)), 0, getColumnsOfGroup());
+  return t.beginMma(weights, values, /*transposed=*/false, output);
+}
+
+SoftmaxStep AttendKernel::getSoftmaxOfTurn(unsigned group, const KeySlots &slots, ScoreTiles &scores, Value products, const Round &round) {
+  SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, turns[group].numbers, round.state.max, round.state.sum, [] {});
+  shareWeights(group, softmax, round.ticket);
+  return softmax;
+}
+
+/// What the other group's step makes of the state; begins its products.
+void AttendKernel::followOther(unsigned group, ScoreTiles &scores, Round &round) {
   unsigned other = 1 - group;
-  Value own = tickets[group], ownStage = slotOf(own, plan.stages);
-  auto multiply = [&](Value weights, unsigned step, Value output) {
-    return t.beginMma(weights, getValueTile(slotOf(tickets[step], plan.stages), group), /*transposed=*/false, output);
-  };
-  auto getSoftmax = [&](Value products) { return getSoftmaxStep(slots, scores, products, ownStage, state.max, state.sum, [] {}); };
-  // What the other group's new maxima, which are there now, make of the state.
-  auto followOther = [&] {
-    t.await(exchanges[other].pipe, ticket);
-    t.await(keys.pipe, tickets[other]);
-    Value max = getSharedRows(other), factors = scores.getRescale(state.max, max);
-    state = {max, k.fmul(state.sum, factors), rescale(state.output, factors)};
-    state.output = multiply(getSharedWeights(other, tickets[other]), other, state.output);
-  };
-  auto releaseOther = [&] {
-    t.release(exchanges[other].pipe, ticket);
-    t.release(keys.pipe, tickets[other]);
-  };
-  auto endOwn = [&](const SoftmaxStep &softmax) {
-    state.output = multiply(t.toOperand(softmax.weights, elementType), group, rescale(state.output, softmax.rescale));
-    state.output = t.waitMma(state.output, 0);
-    t.release(keys.pipe, own);
-  };
-  Value products = beginScores(lhs, own);
-  if (group == 0) {
-    SoftmaxStep softmax = getSoftmax(t.waitMma(products, 0));
-    shareWeights(group, softmax, own, ticket);
-    state.max = softmax.max;
-    state.sum = softmax.sum;
-    endOwn(softmax);
-    followOther();
-    state.output = t.waitMma(state.output, 0);
-    releaseOther();
-  } else {
-    followOther();
-    SoftmaxStep softmax = getSoftmax(t.waitMma(products, 1));
-    shareWeights(group, softmax, own, ticket);
-    state.output = t.waitMma(state.output, 0);
-    releaseOther();
-    state.max = softmax.max;
-    state.sum = softmax.sum;
-    endOwn(softmax);
+  State &state = round.state;
+  t.await(turns[other].pipe, round.ticket);
+  t.await(turns[other].parts[group].pipe, round.keyTicket);
+  Value max = getSharedRows(other), factors = scores.getHeldRescale(state.max, max);
+  state = {max, k.fmul(state.sum, factors), rescale(state.output, factors)};
+  state.output = beginOutputs(group, other, getSharedWeights(other), state.output);
+}
+
+void AttendKernel::endOther(unsigned group, Round &round) {
+  unsigned other = 1 - group;
+  round.state.output = t.waitMma(round.state.output, 0);
+  t.release(turns[other].pipe, round.ticket);
+  t.release(turns[other].parts[group].pipe, round.keyTicket);
+}
+
+/// The products of the group's own step.
+void AttendKernel::multiplyOwn(unsigned group, const SoftmaxStep &softmax, Round &round) {
+  State &state = round.state;
+  state = {softmax.max, softmax.sum, rescale(state.output, softmax.rescale)};
+  state.output = t.waitMma(beginOutputs(group, group, t.toOperand(softmax.weights, elementType), state.output), 0);
+  t.release(turns[group].parts[group].pipe, round.keyTicket);
+}
+
+/// A round: a step of each group.
+void AttendKernel::takeTurns(unsigned group, const KeySlots &slots, ScoreTiles &scores, Value lhs, Round &round) {
+  if (group == 1) { // once the other group has its scores: then tensor cores work during its softmax
+    t.await(turnPipe, round.keyTicket);
+    t.release(turnPipe, round.keyTicket);
   }
-  return {state.max, state.sum, state.output, next(tickets[1], plan.stages), next(ticket, 1)};
+  // The part of its outputs comes first.
+  Value products = beginScoresOfTurn(group, group, lhs, round.keyTicket, getZeroScores());
+  products = beginScoresOfTurn(group, 1 - group, lhs, round.keyTicket, products);
+  if (group == 0) {
+    products = t.waitMma(products, 0);
+    t.acquire(turnPipe, round.keyTicket);
+    t.publish(turnPipe, round.keyTicket);
+    SoftmaxStep softmax = getSoftmaxOfTurn(group, slots, scores, products, round);
+    t.release(turns[0].parts[1].pipe, round.keyTicket); // where the weights may be
+    multiplyOwn(group, softmax, round);
+    followOther(group, scores, round);
+    endOther(group, round);
+  } else {
+    followOther(group, scores, round);
+    products = t.waitMma(products, 1);
+    t.release(turns[1].parts[0].pipe, round.keyTicket);
+    SoftmaxStep softmax = getSoftmaxOfTurn(group, slots, scores, products, round);
+    endOther(group, round);
+    multiplyOwn(group, softmax, round);
+  }
+  round.keyTicket = next(round.keyTicket, 1);
+  round.ticket = next(round.ticket, 1);
 }
 
 void AttendKernel::takeTurns(unsigned group, Value total) {
@@ -106,11 +186,17 @@ void AttendKernel::takeTurns(unsigned group, Value total) {
     KeySlots slots = getSlots(item);
     ScoreTiles scores = getScores(item, slots);
     Value steps = awaitQueries(slots, tickets[0]), lhs = t.slot(queryRing, slotOf(tickets[0], plan.querySlots));
-    State initial = getInitialState();
-    SmallVector<Value> state = k.loop(zero, steps, k.i32(2), {initial.max, initial.sum, initial.output, tickets[1], tickets[2]},
-                                      [&](Value, ValueRange carried) { return takeTwoTurns(group, slots, scores, lhs, carried); });
+    Round round{getInitialState(), tickets[1], tickets[2]};
+    auto pack = [&] { return SmallVector<Value>{round.state.max, round.state.sum, round.state.output, round.keyTicket, round.ticket}; };
+    auto unpack = [&](ValueRange v) { round = {{v[0], v[1], v[2]}, v[3], v[4]}; };
+    unpack(k.loop(zero, steps, k.i32(2), pack(), [&](Value, ValueRange carried) {
+      unpack(carried);
+      takeTurns(group, slots, scores, lhs, round);
+      return pack();
+    }));
     t.release(queryPipe, tickets[0]);
-    storePart(item, scores, {state[0], joinSums(group, state[1], state[4]), state[2]}, group);
-    return {next(tickets[0], plan.querySlots), state[3], next(state[4], 1)};
+    State &state = round.state;
+    storePart(item, scores, {state.max, joinSums(group, state.sum, round.ticket), state.output}, group);
+    return {next(tickets[0], plan.querySlots), round.keyTicket, next(round.ticket, 1)};
   });
 }

@@ -100,7 +100,7 @@ Value ScoreTiles::exp2(Value v) { return math::Exp2Op::create(e.builder, e.loc, 
 Value ScoreTiles::multiplyAdd(Value a, Value b, Value c) { return math::FmaOp::create(e.builder, e.loc, a, b, c); }
 
 ScoreTiles::Reference ScoreTiles::getReference(Value max) {
-  // Then the rest is less than 1/16: weights are at most a little more than 1.
+  // Then the rest is less than 1/16: weights are at most a little more than those of growth.
   constexpr double nearest = 1 << 20;
   Reference reference;
   Value isNone = arith::CmpFOp::create(e.builder, e.loc, arith::CmpFPredicate::OEQ, max, splatRows(-std::numeric_limits<double>::infinity()));
@@ -118,10 +118,17 @@ Value ScoreTiles::getRescale(Value before, Value max) {
   return exp2(multiplyAdd(e.fsub(before, now.max), splatRows(factor), e.fsub(now.rest, getReference(before).rest)));
 }
 
+Value ScoreTiles::compare(arith::CmpFPredicate predicate, Value a, Value b) { return arith::CmpFOp::create(e.builder, e.loc, predicate, a, b); }
+
+/// False of NaN, which is in the sum anyway, and of a row that has seen nothing yet.
+Value ScoreTiles::outgrows(Value max, Value held) {
+  return compare(arith::CmpFPredicate::OGT, e.fmul(e.fsub(max, held), splatRows(factor)), splatRows(heldGrowth));
+}
+
 SoftmaxStep ScoreTiles::getSoftmaxStep(Value logits, Value max, Value sum, Value scratch) {
   SoftmaxStep step;
   Value stepMax = t.joinGroups(ssa_gpu::RowReduction::max, t.reduce(ssa_gpu::RowReduction::max, logits), scratch);
-  step.max = arith::MaximumFOp::create(e.builder, e.loc, max, stepMax);
+  step.max = e.select(outgrows(stepMax, max), stepMax, max);
   step.rescale = getRescale(max, step.max);
   Reference now = getReference(step.max);
   // A weight is one multiply-add away from a logit; where rounding would matter the difference to the maximum comes first: it is exact,
@@ -136,8 +143,6 @@ SoftmaxStep ScoreTiles::getSoftmaxStep(Value logits, Value max, Value sum, Value
   return step;
 }
 
-Value ScoreTiles::compare(arith::CmpFPredicate predicate, Value a, Value b) { return arith::CmpFOp::create(e.builder, e.loc, predicate, a, b); }
-
 ScoreTiles::HeldReference ScoreTiles::getHeld(Value held) {
   constexpr double nearest = 1 << 20;
   Value zero = splatRows(0), isNone = compare(arith::CmpFPredicate::OEQ, held, splatRows(-std::numeric_limits<double>::infinity()));
@@ -147,16 +152,19 @@ ScoreTiles::HeldReference ScoreTiles::getHeld(Value held) {
   return {e.select(isNear, zero, finite), e.select(isNear, whole, zero), isNear};
 }
 
+Value ScoreTiles::getHeldRescale(Value before, Value held) {
+  Value none = splatRows(-std::numeric_limits<double>::infinity()), one = splatRows(1);
+  Value rescales = e.both(compare(arith::CmpFPredicate::ONE, before, held), compare(arith::CmpFPredicate::ONE, before, none)); // else sums stay or are 0
+  HeldReference old = getHeld(before), now = getHeld(held);
+  return e.select(rescales, exp2(multiplyAdd(e.fsub(old.base, now.base), splatRows(factor), e.fsub(old.power, now.power))), one);
+}
+
 SoftmaxStep ScoreTiles::getHeldStep(Value logits, Value held, Value sum, Value scratch, int64_t polynomials) {
   SoftmaxStep step;
-  Value stepMax = t.joinGroups(ssa_gpu::RowReduction::max, t.reduce(ssa_gpu::RowReduction::max, logits), scratch), none = splatRows(-std::numeric_limits<double>::infinity());
-  // False of NaN, which is in the sum anyway, and of a row that has seen nothing yet.
-  Value grows = compare(arith::CmpFPredicate::OGT, e.fmul(e.fsub(stepMax, held), splatRows(factor)), splatRows(heldGrowth));
-  step.max = e.select(grows, stepMax, held);
-  HeldReference before = getHeld(held), now = getHeld(step.max);
-  Value rescales = e.both(grows, compare(arith::CmpFPredicate::ONE, held, none));
-  Value power = exp2(multiplyAdd(e.fsub(before.base, now.base), splatRows(factor), e.fsub(before.power, now.power)));
-  step.rescale = e.select(rescales, power, splatRows(1));
+  Value stepMax = t.joinGroups(ssa_gpu::RowReduction::max, t.reduce(ssa_gpu::RowReduction::max, logits), scratch);
+  step.max = e.select(outgrows(stepMax, held), stepMax, held);
+  step.rescale = getHeldRescale(held, step.max);
+  HeldReference now = getHeld(step.max);
   Value minus = t.broadcast(arith::NegFOp::create(e.builder, e.loc, now.power), columns);
   // The same bits either way for a row that is near.
   Value differences = e.ifElse(t.warpAll(now.isNear), {logits.getType()}, [&] { return SmallVector<Value>{logits}; },

@@ -16,7 +16,7 @@ namespace mlir::ssa {
 
 /// One step of a softmax that sees its row in parts.
 struct SoftmaxStep {
-  Value max, sum; // of the row so far
+  Value max, sum; // of the row so far; a maximum is held until one is much greater, since outputs are dear to rescale
   Value rescale;  // what earlier sums are to be multiplied by
   Value weights;  // of this part, relative to `max`
 };
@@ -35,17 +35,18 @@ public:
   Value hide(Value logits, Value numbers);
   /// The same for stretches of keys; `slots.seesRanges()`.
   Value hideOutside(Value logits, const KeySlots::Step &step);
-  /// Where the columns are spread over groups of warps `max` is joined through `scratch`, and `sum` is that of the group's columns.
+  /// Each row decides for itself whether its maximum is held. Where the columns are spread over groups of warps maxima are joined through `scratch`, and
+  /// `sum` is that of the group's columns.
   SoftmaxStep getSoftmaxStep(Value logits, Value max, Value sum, Value scratch);
   /// What sums of weights relative to `before` are to be multiplied by when `max` is the maximum.
   Value getRescale(Value before, Value max);
   /// What weights are relative to when `max` is the maximum, as a score: for the log-sum-exp.
   Value getNaturalReference(Value max);
 
-  /// The same step where earlier outputs are dear to rescale: weights stay relative to a maximum, `held`, until a row has one that is greater by
-  /// `heldGrowth` powers of two; each row decides for itself. `max` of the result is what is held then. Of eight weights so many are polynomials.
+  /// The same with weights relative to a power of two at a maximum, so that rescaling rounds nothing; a single key's weight may then be rounded. Of eight weights so
+  /// many are polynomials.
   SoftmaxStep getHeldStep(Value logits, Value held, Value sum, Value scratch, int64_t polynomials);
-  /// What weights are relative to when `held` is, as a score.
+  Value getHeldRescale(Value before, Value held);
   Value getHeldReference(Value held);
 
 private:
@@ -65,6 +66,7 @@ private:
   };
   HeldReference getHeld(Value held);
   static constexpr double heldGrowth = 8; // weights up to 2^8, which f16 holds as well as those up to 1
+  Value outgrows(Value max, Value held);
   Value compare(arith::CmpFPredicate predicate, Value a, Value b);
   Value exp2(Value v);
   Value multiplyAdd(Value a, Value b, Value c);

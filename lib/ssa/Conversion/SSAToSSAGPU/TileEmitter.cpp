@@ -88,8 +88,8 @@ void TileEmitter::gatherBox(Value map, Value column, Value tile, Value pipe, Val
   buildBody(op.getBody(), [&](Value r) { return SmallVector<Value>{row(r)}; });
 }
 
-Value TileEmitter::allocPipe(int64_t slots, int64_t producers, int64_t consumers, bool pair) {
-  return ssa_gpu::AllocPipeOp::create(builder, loc, ssa_gpu::PipeType::get(builder.getContext(), slots, pair), producers, consumers, IntegerAttr());
+Value TileEmitter::allocPipe(int64_t slots, int64_t producers, int64_t consumers, bool pair, bool copies) {
+  return ssa_gpu::AllocPipeOp::create(builder, loc, ssa_gpu::PipeType::get(builder.getContext(), slots, pair, copies), producers, consumers, IntegerAttr());
 }
 
 Value TileEmitter::mma(ssa_gpu::Family family, Value lhs, Value rhs, bool transposed, Value accumulator) {

@@ -42,11 +42,12 @@ public:
   Value columns(Value tile, int64_t first, int64_t columns);
   /// The places of rows that are to be copied to a tile like this one, in `width` elements a piece.
   Value findRows(ssa_gpu::SharedType tile, int64_t width, llvm::function_ref<RowPlace(Value row)> place);
-  void copyRows(Value source, Value places, Value tile, int64_t columns, int64_t width, bool rare = false) {
-    ssa_gpu::CopyRowsOp::create(builder, loc, source, places, tile, columns, width, rare);
+  /// Columns of the rows from `first` on.
+  void copyRows(Value source, Value places, Value tile, int64_t columns, int64_t width, bool rare = false, int64_t first = 0) {
+    ssa_gpu::CopyRowsOp::create(builder, loc, source, places, tile, columns, width, rare, first);
   }
-  void copyRows(Value source, Value tile, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place, bool rare = false) {
-    copyRows(source, findRows(cast<ssa_gpu::SharedType>(tile.getType()), width, place), tile, columns, width, rare);
+  void copyRows(Value source, Value tile, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place, bool rare = false, int64_t first = 0) {
+    copyRows(source, findRows(cast<ssa_gpu::SharedType>(tile.getType()), width, place), tile, columns, width, rare, first);
   }
   /// The same of rows that follow one another.
   void copyBlock(Value source, Value begin, Value stride, Value tile, int64_t columns, int64_t width) {
@@ -59,10 +60,10 @@ public:
   Value loadEntry(Value array, Value index);
   void commitCopies();
   void finishCopies(int64_t pending) { ssa_gpu::FinishCopiesOp::create(builder, loc, pending); }
-  /// Between so many warps each.
-  Value allocPipe(int64_t slots, int64_t producers, int64_t consumers, bool pair = false);
-  void copyBox(Value map, ValueRange at, Value tile, Value pipe, Value ticket, int64_t firstRow = 0) {
-    ssa_gpu::CopyBoxOp::create(builder, loc, map, at, tile, pipe, ticket, firstRow);
+  /// Between so many warps each; with `copies` nobody waits for those of the producers.
+  Value allocPipe(int64_t slots, int64_t producers, int64_t consumers, bool pair = false, bool copies = false);
+  void copyBox(Value map, ValueRange at, Value tile, Value pipe, Value ticket, int64_t firstRow = 0, int64_t firstColumn = 0) {
+    ssa_gpu::CopyBoxOp::create(builder, loc, map, at, tile, pipe, ticket, firstRow, firstColumn);
   }
   /// Row `r` of the tile is row `row(r)` of a map of two dimensions, zeros if that has no such row.
   void gatherBox(Value map, Value column, Value tile, Value pipe, Value ticket, llvm::function_ref<Value(Value r)> row);

@@ -61,7 +61,7 @@ struct Piece {
 class Copies {
 public:
   Copies(ThreadEmitter &e, int64_t rows, int64_t pieces)
-      : e(e), rows(rows), pieces(pieces), rowsOfWarp(std::max<int64_t>(32 / pieces, 1)), rowsOfPass(e.getNumThreads() / 32 * rowsOfWarp),
+      : e(e), rows(rows), pieces(pieces), rowsOfWarp(PlacesAttr::getRowsOfWarp(pieces)), rowsOfPass(e.getNumThreads() / 32 * rowsOfWarp),
         passes((rows + rowsOfPass - 1) / rowsOfPass) {
     // Places are cheap to compute and dear to keep: LLVM would compute those of all copies before the loop that this is in, and keep them.
     Value thread = e.computeHere(e.thread());
@@ -72,7 +72,7 @@ public:
   }
 
   /// What is copied, in `width` elements a piece.
-  void setTile(SharedType type, Value memory, int64_t tileColumns, int64_t tileWidth, Value buffer, Type bufferType) {
+  void setTile(SharedType type, Value memory, int64_t tileColumns, int64_t tileWidth, Value buffer, Type bufferType, int64_t first) {
     tile = memory;
     paddedColumns = type.getShape()[1];
     panelColumns = type.getPanelColumns();
@@ -80,7 +80,7 @@ public:
     columns = tileColumns;
     width = tileWidth;
     elementType = bufferType.getIntOrFloatBitWidth() == 8 ? e.builder.getI8Type() : bufferType;
-    source = buffer;
+    source = first > 0 ? advance(buffer, arith::ConstantIntOp::create(e.builder, e.loc, e.builder.getI64Type(), first)) : buffer;
     firstSource = advance(source, wide(e.mul(firstPiece, width)));
     firstPlace = getPlace(e.add(warpRow, subRow), firstPiece);
   }
@@ -272,7 +272,10 @@ Copies getCopies(ThreadEmitter &e, Op op, Value tile) {
   SharedType type = op.getTile().getType();
   int64_t width = op.getWidth();
   Copies copies(e, type.getShape()[0], type.getShape()[1] / width);
-  copies.setTile(type, tile, op.getColumns(), width, e.globalAddress(op.getSource()), cast<MemRefType>(op.getSource().getType()).getElementType());
+  int64_t first = 0;
+  if constexpr (std::is_same_v<Op, CopyRowsOp>)
+    first = op.getFirst();
+  copies.setTile(type, tile, op.getColumns(), width, e.globalAddress(op.getSource()), cast<MemRefType>(op.getSource().getType()).getElementType(), first);
   return copies;
 }
 

@@ -107,7 +107,9 @@ struct ConvertAllocPipe : OpConversionPattern<AllocPipeOp> {
     Value pipe = e.sharedAddress(*op.getOffset());
     int64_t slots = op.getPipe().getType().getSlots();
     scf::IfOp::create(rewriter, e.loc, e.lt(e.thread(), 1), [&](OpBuilder &, Location) {
-      uint64_t counts[] = {op.getProducers() * arrivalsOfWarp, op.getConsumers() * arrivalsOfWarp, /*the other block of a pair*/ 1};
+      // A warp says that it has published; with copies all its lanes say that theirs are done.
+      PipeType type = op.getPipe().getType();
+      uint64_t counts[] = {op.getProducers() * (arrivalsOfWarp + (type.getCopies() ? 32 : 0)), op.getConsumers() * arrivalsOfWarp, /*the other block of a pair*/ 1};
       for (int64_t i = 0; i < pipeBarriers(op.getPipe().getType()) * slots; ++i)
         callAsm(e, "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r", {e.offset(pipe, i * barrierBytes), e.i32(counts[i / slots])});
       if (!isFollowedByAnother(op)) {
@@ -137,11 +139,15 @@ struct ConvertPipeOp : OpConversionPattern<Op> {
     Value pipe = adaptor.getPipe();
     if constexpr (std::is_same_v<Op, AcquireOp> || std::is_same_v<Op, AwaitEmptyOp>) // a slot is empty before its first use: the phase before the first counts as ended
       wait(e, op, getEmptyBarrier(e, pipe, turn, slots), e.bitXor(turn.parity, e.i32(1)));
-    else if constexpr (std::is_same_v<Op, PublishOp>)
+    else if constexpr (std::is_same_v<Op, PublishOp>) {
+      if (op.getPipe().getType().getCopies())
+        callAsm(e, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];", "r", {getFullBarrier(e, pipe, turn)});
       arrive(e, op, getFullBarrier(e, pipe, turn));
-    else if constexpr (std::is_same_v<Op, AwaitOp>)
+    } else if constexpr (std::is_same_v<Op, AwaitOp>) {
       wait(e, op, getFullBarrier(e, pipe, turn), turn.parity);
-    else
+      if (op.getPipe().getType().getCopies()) // no producer saw them done
+        fenceProxies(e);
+    } else
       arrive(e, op, getEmptyBarrier(e, pipe, turn, slots));
     if constexpr (std::is_same_v<Op, AcquireOp> || std::is_same_v<Op, AwaitOp>)
       if (op.getPair()) {
@@ -202,7 +208,7 @@ struct ConvertCopyBox : OpConversionPattern<CopyBoxOp> {
     scf::IfOp::create(rewriter, e.loc, e.lt(e.thread(), 1), [&](OpBuilder &, Location) {
       callAsm(e, "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], $1;", "r,r", {full, e.i32(boxRows * panels * 128)});
       for (int64_t panel = 0; panel < panels; ++panel) {
-        SmallVector<Value> operands = {e.offset(adaptor.getTile(), (panel * rows + op.getFirstRow()) * 128), map, full, e.i32(tile.getPanelColumns() * panel)};
+        SmallVector<Value> operands = {e.offset(adaptor.getTile(), (panel * rows + op.getFirstRow()) * 128), map, full, e.i32(op.getFirstColumn() + tile.getPanelColumns() * panel)};
         llvm::append_range(operands, llvm::reverse(adaptor.getAt()));
         callAsm(e, text, constraints, operands);
       }
