@@ -35,6 +35,8 @@ FailureOr<AttendJoin> AttendJoin::find(Operation *op, int64_t part, llvm::functi
     return refuse("is made in another block");
   if (!attend.getOutput().hasOneUse())
     return refuse("has an output that is used by others, too");
+  if (OverlapAttr::of(attend))
+    return refuse("is made for some queries at a time");
   if (SharedSums::areTakenFrom(attend))
     return refuse("has sums that an 'ssa.route' takes");
   // Everything that uses what the kernel makes stands behind the op that it is moved to.

@@ -21,17 +21,21 @@ using namespace mlir::ssa;
 
 namespace {
 
-/// Where the kernels of an op write.
-struct AttendResults {
+/// Which queries kernels are for, and where they write: all, or some neighbours of every sequence. The buffers of what has rows are for these then.
+struct AttendRows {
   Value output, lse;
+  /// The number of tokens if the last of these queries were the last of all.
+  Value tokens;
+  /// Of before a loop: the queries of all, and how many sequences and queries there are at most.
+  Value allQueries, mostBatches, mostQueries;
 };
 
 /// Makes the kernels of an op by one schedule.
 class AttendConversion {
 public:
   /// `join` is what the kernel makes the rows of, or null.
-  AttendConversion(HostFunction &host, SparseAttendOp op, const AttendJoin *join, ScheduleAttr schedule, const AttendResults &results)
-      : host(host), op(op), schedule(schedule), output(results.output), lse(results.lse) {
+  AttendConversion(HostFunction &host, SparseAttendOp op, const AttendJoin *join, ScheduleAttr schedule, const AttendRows &rows)
+      : host(host), op(op), schedule(schedule), rows(rows), output(rows.output), lse(rows.lse) {
     if (join)
       joined.emplace(host, *join);
   }
@@ -51,6 +55,7 @@ private:
   HostFunction &host;
   SparseAttendOp op;
   ScheduleAttr schedule;
+  const AttendRows &rows;
   std::optional<JoinArguments> joined;
   AttendPlan plan;
   Value output, lse;
@@ -125,7 +130,7 @@ LogicalResult AttendConversion::readSchedule() {
   // Where all queries share one list the tile is filled with queries.
   bool sharedByAll = !selection || selection->getDimSize(2) == 1;
   plan.queryBlock = sharedByAll ? std::max<int64_t>(plan.tileRows / plan.group, 1) : selection->getQueryBlock();
-  plan.width = host.getVectorWidth(op, std::gcd(plan.dim, plan.valueDim), {{"query", host.getBuffer(op.getQuery())},
+  plan.width = host.getVectorWidth(op, std::gcd(plan.dim, plan.valueDim), {{"query", rows.allQueries},
                                                                  {"key", host.getBuffer(op.getKey())},
                                                                  {"value", host.getBuffer(op.getValue())}});
   constexpr int64_t accelerated = 8; // elements of 16 bytes, to which the accelerator needs addresses and strides aligned
@@ -135,7 +140,8 @@ LogicalResult AttendConversion::readSchedule() {
     return op.emitOpError("has a schedule with 'pair', which needs rows of keys at multiples of 16 bytes");
   plan.hasBoxes = isAccelerated && !plan.pair && plan.stretches > 0 && isWhole;
   auto fit = [](int64_t a, int64_t b) { return a % b == 0 || b % a == 0; };
-  plan.hasQueryBoxes = isAccelerated && !plan.isKeyOuter && !plan.usesTensorMemory() && fit(plan.tileRows, plan.group);
+  // No tensor map is made in a loop, where the queries are others each time.
+  plan.hasQueryBoxes = isAccelerated && !host.loop && !plan.isKeyOuter && !plan.usesTensorMemory() && fit(plan.tileRows, plan.group);
   // A short box takes the accelerator as long as the threads that would copy its rows.
   constexpr int64_t leastRows = 8;
   if (int64_t rows = std::min(plan.tileRows, plan.rowsPerList);
@@ -172,6 +178,7 @@ void ssa::requireAttendSizes(HostFunction &host, SparseAttendOp op) {
 
 /// The tensor map of a buffer: boxes of so many entries of each dimension but the last, of 64 columns.
 Value AttendConversion::createMap(Value buffer, ArrayRef<int64_t> sizes) {
+  OpBuilder::InsertionGuard guard = host.beforeLoop();
   MLIRContext *context = host.builder.getContext();
   Location loc = op.getLoc();
   Type type = cast<MemRefType>(buffer.getType()).getElementType();
@@ -189,6 +196,7 @@ Value AttendConversion::createMap(Value buffer, ArrayRef<int64_t> sizes) {
 
 /// Keys of all sequences and heads as rows of a map of two dimensions, one at a time, and how many of them it is to the next sequence, head and key.
 SmallVector<Value> AttendConversion::createRowMap() {
+  OpBuilder::InsertionGuard guard = host.beforeLoop();
   Value key = host.getBuffer(op.getKey());
   Emitter e(host.builder, op.getLoc());
   auto metadata = memref::ExtractStridedMetadataOp::create(host.builder, op.getLoc(), key);
@@ -252,7 +260,7 @@ LogicalResult AttendConversion::run() {
   if (joined && plan.split == 1 && !plan.isKeyOuter) // else those who join partial outputs do it
     plan.join = &*joined;
   if (plan.memberWords > 0)
-    lists = uniteLists(host, op, *plan.selection, plan.memberWords);
+    lists = uniteLists(host, op, *plan.selection, plan.memberWords, rows.mostBatches, rows.mostQueries);
   else if (plan.isKeyOuter)
     keyOuter.emplace(host, op, plan);
   else if (plan.selection)
@@ -304,8 +312,7 @@ void AttendConversion::allocateParts() {
 
 LogicalResult AttendConversion::buildKernel(Value output, Value lse, ValueRange lists, ValueRange maps, Value items) {
   Emitter e(host.builder, op.getLoc());
-  Value key = host.getBuffer(op.getKey()), numTokens = e.dim(op.getTokens() ? host.getBuffer(op.getTokens()) : key, 2);
-  SmallVector<Value> arguments = {host.getBuffer(op.getQuery()), key, host.getBuffer(op.getValue()), output, lse, numTokens};
+  SmallVector<Value> arguments = {host.getBuffer(op.getQuery()), host.getBuffer(op.getKey()), host.getBuffer(op.getValue()), output, lse, rows.tokens};
   unsigned firstJoined = arguments.size() + lists.size() + maps.size();
   for (ValueRange more : {lists, maps, plan.join ? ValueRange(plan.join->get()) : ValueRange(), ValueRange(captured)})
     llvm::append_range(arguments, more);
@@ -324,26 +331,89 @@ LogicalResult AttendConversion::buildKernel(Value output, Value lse, ValueRange 
   return result;
 }
 
+LogicalResult ssa::checkOverlap(SparseAttendOp op, const SelectChain *chain, llvm::function_ref<void(const Twine &)> reason) {
+  auto refuse = [&](const Twine &why) {
+    reason("cannot have '" + OverlapAttr::attrName() + "': " + why);
+    return failure();
+  };
+  ScheduleAttr schedule = ScheduleAttr::of(op);
+  if (!chain)
+    return refuse("its lists are not those of an 'ssa.topk' that selects from scores in chunks");
+  if (!op.getSelections().front().hasOneUse())
+    return refuse("its lists are read by others, too");
+  if (!op.getMask() || !op.getMask()->getCausal())
+    return refuse("queries of a part are the last of a sequence under a causal mask only");
+  if (!takesTensorCores(op) || !schedule || schedule.getOrder() == LoopOrder::key_outer || schedule.getSplit() > 1 || AgreeingAttr::of(op))
+    return refuse("it needs one schedule, on tensor cores, that is not split and whose order is not key_outer, which has a loop of its own");
+  if (!ScheduleAttr::getRowsPerList(op))
+    return refuse("all queries share one list");
+  if (op.getQuery() == op.getKey() || op.getQuery() == op.getValue() || !op.getScore().empty())
+    return refuse("its queries are keys as well, or it has a score region");
+  int64_t step = std::lcm(schedule.getListsOfTile(op), chain->rowStep), rows = OverlapAttr::of(op).getRows();
+  if (rows % step != 0)
+    return refuse("expected 'rows' to be a multiple of " + Twine(step) + ", the lists that go together, but got " + Twine(rows));
+  return success();
+}
+
+/// With what makes its lists, for some queries at a time.
+static LogicalResult convertOverlappedAttend(HostFunction &host, SparseAttendOp op, const SelectChain &chain, llvm::function_ref<LogicalResult()> prepare,
+                                             const AttendRows &all) {
+  Emitter e(host.builder, op.getLoc());
+  Value lists = op.getSelections().front();
+  int64_t queryBlock = cast<SelectionType>(lists.getType()).getQueryBlock();
+  return convertOverlapped(host, chain, OverlapAttr::of(op), prepare, [&](const RowPart &part, Value mostRows) {
+    RowPart queries = part.scale(e, queryBlock);
+    Value query = queries.getRows(host, all.allQueries), allLists = host.getBuffer(lists);
+    AttendRows rows = all;
+    rows.output = queries.getRows(host, all.output);
+    rows.lse = queries.getRows(host, all.lse);
+    // Behind the part there are fewer queries than in all.
+    Value behind = e.sub(queries.getQueries(e, e.dim(all.allQueries, 2), 1), e.dim(query, 2));
+    rows.tokens = e.sub(all.tokens, behind);
+    {
+      OpBuilder::InsertionGuard guard = host.beforeLoop();
+      rows.mostQueries = e.mul(mostRows, e.index(queryBlock));
+    }
+    host.setBuffer(op.getQuery(), query);
+    host.setBuffer(lists, part.getRows(host, allLists));
+    LogicalResult result = AttendConversion(host, op, /*join=*/nullptr, ScheduleAttr::of(op), rows).run();
+    host.setBuffer(op.getQuery(), all.allQueries);
+    host.setBuffer(lists, allLists);
+    return result;
+  });
+}
+
 /// By the one schedule or, where the device finds out how much lists agree, by both.
-static LogicalResult convertAttendTiles(HostFunction &host, SparseAttendOp op, const AttendJoin *join) {
+static LogicalResult convertAttendTiles(HostFunction &host, SparseAttendOp op, const AttendJoin *join, const SelectChain *overlapped) {
   ScheduleAttr schedule = ScheduleAttr::of(op);
   if (failed(checkSupported(op)))
     return failure();
   if (!schedule)
     return op.emitOpError("has no schedule; run 'ssa-select-schedule'");
   Operation *joinOp = join ? join->op : nullptr, *makesOutput = join ? joinOp : op, *makesLse = isa_and_nonnull<MergeOp>(joinOp) ? joinOp : op;
-  FailureOr<Value> output = host.allocateResult(op, 0, makesOutput->getResult(0)), lse = host.allocateResult(op, 1, makesLse->getResult(1));
-  if (failed(output) || failed(lse))
+  AttendRows rows;
+  auto prepare = [&]() -> LogicalResult {
+    FailureOr<Value> output = host.allocateResult(op, 0, makesOutput->getResult(0)), lse = host.allocateResult(op, 1, makesLse->getResult(1));
+    if (failed(output) || failed(lse))
+      return failure();
+    requireAttendSizes(host, op);
+    Emitter e(host.builder, op.getLoc());
+    Value query = host.getBuffer(op.getQuery());
+    rows = {*output, *lse, e.dim(host.getBuffer(op.getTokens() ? op.getTokens() : op.getKey()), 2), query, e.dim(query, 0), e.dim(query, 2)};
+    return success();
+  };
+  if (overlapped)
+    return convertOverlappedAttend(host, op, *overlapped, prepare, rows);
+  if (failed(prepare()))
     return failure();
-  requireAttendSizes(host, op);
-  auto build = [&](ScheduleAttr by) { return AttendConversion(host, op, join, by, {*output, *lse}).run(); };
+  auto build = [&](ScheduleAttr by) { return AttendConversion(host, op, join, by, rows).run(); };
   AgreeingAttr agreeing = AgreeingAttr::of(op);
   if (!agreeing)
     return build(schedule);
   return branchOnDevice(host, op, measureAgreement(host, op, agreeing.getPercent()), [&] { return build(agreeing.getSchedule()); }, [&] { return build(schedule); });
 }
 
-LogicalResult ssa::convertSparseAttend(HostFunction &host, SparseAttendOp op, const AttendJoin *join) {
+LogicalResult ssa::convertSparseAttend(HostFunction &host, SparseAttendOp op, const AttendJoin *join, const SelectChain *overlapped) {
   if (op.getSelections().size() > 1)
     return op.emitOpError("has a kernel for one selection; run 'ssa-join-selections'");
   for (Value s : op.getSelections()) {
@@ -353,5 +423,5 @@ LogicalResult ssa::convertSparseAttend(HostFunction &host, SparseAttendOp op, co
       return op.emitOpError() << "has a kernel for lists that serve fewer than 2^31 rows, but 'query_block' is " << queryBlock << ", for up to "
                               << heads << " heads; of one list for all queries make dimension 2 static, 1";
   }
-  return takesTensorCores(op) ? convertAttendTiles(host, op, join) : convertAttendRows(host, op);
+  return takesTensorCores(op) ? convertAttendTiles(host, op, join, overlapped) : convertAttendRows(host, op);
 }

@@ -90,7 +90,7 @@ Value ssa::measureAgreement(HostFunction &host, SparseAttendOp op, int64_t perce
 // Branches
 //===----------------------------------------------------------------------===//
 
-/// Hands the flag to the kernel of a launch. Blocks that have nothing to do cost as well: no more of them than run at a time, twice.
+/// Hands the flag to the kernel of a launch. Blocks that have nothing to do cost as well: there are no more of them than run at a time.
 static void guardLaunch(gpu::LaunchFuncOp launch, Value flag, bool is, TargetAttr target) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<gpu::GPUFuncOp>(launch, launch.getKernel());
   unsigned number = kernel.getNumArguments();
@@ -99,7 +99,7 @@ static void guardLaunch(gpu::LaunchFuncOp launch, Value flag, bool is, TargetAtt
   launch.getKernelOperandsMutable().append(flag);
   OpBuilder builder(launch);
   Emitter e(builder, launch.getLoc());
-  int64_t threads = kernel.getKnownBlockSize()->front(), most = 2 * target.numSMs() * std::max<int64_t>(target.threadsPerSM() / threads, 1);
+  int64_t threads = kernel.getKnownBlockSize()->front(), most = target.numSMs() * std::max<int64_t>(target.threadsPerSM() / threads, 1);
   launch.getGridSizeXMutable().assign(e.min(launch.getGridSizeX(), e.index(most)));
 }
 

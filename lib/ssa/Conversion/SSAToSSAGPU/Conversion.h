@@ -64,6 +64,9 @@ public:
   /// The loop over chunks of rows that launches are being put into; null outside of one. What is required is checked, and memory
   /// allocated, before it.
   Operation *loop = nullptr;
+  /// Where several runs of it are under way at a time: how many, and which of them the current one is, values of before the loop and of its body. Each
+  /// run has workspace of its own then.
+  Value lanes, lane;
   /// While it lives, `builder` stands before the loop, if there is one.
   OpBuilder::InsertionGuard beforeLoop();
 
@@ -122,9 +125,9 @@ private:
   Value firstBatch, batches, firstRow, rows; // index, of the host function; null for all
 };
 
-/// Where scores go: those of a part, in memory for the largest one.
+/// Where scores go: those of a part, of which the largest one has so many sequences and rows, host values of before a loop.
 struct ScoreBuffer {
-  Value part, capacity;
+  Value part, mostBatches, mostRows;
 };
 
 // What the ops of a chain require of sizes, and the kernels that they have for a part of their rows.
@@ -167,6 +170,10 @@ private:
 
 /// Makes the kernels of a `topk` that has chunks, and of all that leads to it.
 LogicalResult convertSelectChain(HostFunction &host, const SelectChain &chain);
+/// The same for as many rows of lists as `overlap` says at a time, with what `attend` makes for these, several parts being under way at a time. `prepare`
+/// is called when there is memory for the lists, before the loop; `attend` is given the most rows that there are, too.
+LogicalResult convertOverlapped(HostFunction &host, const SelectChain &chain, OverlapAttr overlap, llvm::function_ref<LogicalResult()> prepare,
+                                llvm::function_ref<LogicalResult(const RowPart &part, Value mostRows)> attend);
 
 /// Unites lists that are neighbours, `neighbours` of them (the last may be fewer), in `output`: ascending, padding last.
 void buildUnionOfNeighbours(HostFunction &host, Operation *op, Value lists, SelectionType type, int64_t neighbours, Value output);
@@ -180,8 +187,10 @@ LogicalResult convertProject(HostFunction &host, ProjectOp op);
 LogicalResult convertRebin(HostFunction &host, RebinOp op);
 LogicalResult convertRoute(HostFunction &host, RouteOp op);
 LogicalResult convertSort(HostFunction &host, SortOp op);
-/// The kernel may be one that makes the rows of a `merge` or `mix`.
-LogicalResult convertSparseAttend(HostFunction &host, SparseAttendOp op, const AttendJoin *join = nullptr);
+/// The kernel may be one that makes the rows of a `merge` or `mix`. With `overlapped`, what makes its lists is made here, too.
+LogicalResult convertSparseAttend(HostFunction &host, SparseAttendOp op, const AttendJoin *join = nullptr, const SelectChain *overlapped = nullptr);
+/// Whether `op` can have its lists made for some queries while it attends for others. If not, `reason` follows the name of the op.
+LogicalResult checkOverlap(SparseAttendOp op, const SelectChain *chain, llvm::function_ref<void(const Twine &)> reason);
 LogicalResult convertToIndices(HostFunction &host, ToIndicesOp op);
 LogicalResult convertTopK(HostFunction &host, TopKOp op);
 LogicalResult convertUnion(HostFunction &host, UnionOp op);

@@ -53,10 +53,9 @@ Value RouteContext::getSharedLse() {
 LogicalResult RouteContext::prepare(const ScoreBuffer &scores, const RowPart &part) {
   this->part = part;
   Emitter e(host.builder, op.getLoc());
-  if (scores.capacity) {
-    OpBuilder::InsertionGuard guard = host.beforeLoop();
-    maxBatches = e.dim(scores.capacity, 0);
-    maxRows = e.dim(scores.capacity, 2);
+  if (scores.mostRows) {
+    maxBatches = scores.mostBatches;
+    maxRows = scores.mostRows;
   }
   Value query = host.getBuffer(op.getQuery()), key = host.getBuffer(op.getKey());
   Value queries = e.dim(op.getQueries() ? host.getBuffer(op.getQueries()) : query, 2);
@@ -302,5 +301,6 @@ LogicalResult ssa::convertRoute(HostFunction &host, RouteOp op) {
   if (failed(scores))
     return failure();
   requireRouteSizes(host, op);
-  return buildRoute(host, op, {*scores, *scores}, RowPart());
+  Emitter e(host.builder, op.getLoc());
+  return buildRoute(host, op, {*scores, e.dim(*scores, 0), e.dim(*scores, 2)}, RowPart());
 }

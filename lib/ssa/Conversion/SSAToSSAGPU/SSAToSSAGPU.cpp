@@ -68,7 +68,15 @@ OpBuilder::InsertionGuard HostFunction::beforeLoop() {
 
 Value HostFunction::allocateWorkspace(Location loc, ArrayRef<OpFoldResult> sizes, Type elementType) {
   OpBuilder::InsertionGuard guard = beforeLoop();
-  return castToBuffer(memref::AllocOp::create(builder, loc, sizes, elementType));
+  if (!lane)
+    return castToBuffer(memref::AllocOp::create(builder, loc, sizes, elementType));
+  Emitter e(builder, loc);
+  SmallVector<OpFoldResult> ofAll(sizes);
+  Value first = getValueOrCreateConstantIndexOp(builder, loc, sizes.front());
+  ofAll.front() = e.mul(first, lanes);
+  Value all = castToBuffer(memref::AllocOp::create(builder, loc, ofAll, elementType));
+  builder.setInsertionPointAfterValue(lane);
+  return getPart(all, 0, e.mul(lane, first), first);
 }
 
 Value HostFunction::getPart(Value buffer, unsigned dim, Value first, Value count) {
@@ -176,10 +184,12 @@ private:
   func::FuncOp createTarget();
   LogicalResult findChains();
   LogicalResult findJoins();
+  LogicalResult findOverlaps();
   LogicalResult checkSharedSums();
   LogicalResult convertOp(Operation *op);
   LogicalResult convertTopK(TopKOp op);
   LogicalResult convertJoin(Operation *op);
+  LogicalResult convertAttend(SparseAttendOp op);
   LogicalResult convertGlue(Operation *op);
   LogicalResult convertReturn(func::ReturnOp op);
   void replaceDims();
@@ -213,7 +223,7 @@ func::FuncOp FunctionConversion::createTarget() {
 LogicalResult FunctionConversion::run() {
   if (!source.getBody().hasOneBlock())
     return source.emitOpError("cannot be launched: it has more than one block");
-  if (failed(findChains()) || failed(findJoins()) || failed(checkSharedSums()))
+  if (failed(findChains()) || failed(findJoins()) || failed(findOverlaps()) || failed(checkSharedSums()))
     return failure();
   target = createTarget();
   builder.setInsertionPointToStart(&target.getBody().front());
@@ -304,6 +314,26 @@ LogicalResult FunctionConversion::checkSharedSums() {
   return success();
 }
 
+/// A `topk` whose lists are made where they are attended to is done there.
+LogicalResult FunctionConversion::findOverlaps() {
+  for (auto op : source.getBody().front().getOps<SparseAttendOp>()) {
+    if (!OverlapAttr::of(op))
+      continue;
+    Operation *topk = op.getSelections().empty() ? nullptr : op.getSelections().front().getDefiningOp();
+    auto chain = chains.find(topk);
+    if (failed(checkOverlap(op, chain == chains.end() ? nullptr : &chain->second, [&](const Twine &reason) { op.emitOpError() << reason; })))
+      return failure();
+    links.insert(topk);
+  }
+  return success();
+}
+
+LogicalResult FunctionConversion::convertAttend(SparseAttendOp op) {
+  if (!OverlapAttr::of(op))
+    return convertSparseAttend(*host, op);
+  return convertSparseAttend(*host, op, nullptr, &chains.find(op.getSelections().front().getDefiningOp())->second);
+}
+
 /// Where a kernel of attention does it, that is made here, as the other parts are there now.
 LogicalResult FunctionConversion::convertJoin(Operation *op) {
   if (auto join = joins.find(op); join != joins.end())
@@ -328,7 +358,7 @@ LogicalResult FunctionConversion::convertOp(Operation *op) {
       .Case([&](RebinOp o) { return convertRebin(*host, o); })
       .Case([&](RouteOp o) { return convertRoute(*host, o); })
       .Case([&](SortOp o) { return convertSort(*host, o); })
-      .Case([&](SparseAttendOp o) { return convertSparseAttend(*host, o); })
+      .Case([&](SparseAttendOp o) { return convertAttend(o); })
       .Case([&](ToIndicesOp o) { return convertToIndices(*host, o); })
       .Case([&](TopKOp o) { return convertTopK(o); })
       .Case([&](UnionOp o) { return convertUnion(*host, o); })

@@ -10,6 +10,7 @@
 
 #include "Conversion.h"
 #include "Glue.h"
+#include "ssa/Conversion/Passes.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -99,6 +100,7 @@ namespace {
 struct Chunks {
   Value batches, rows;
   Value perBatch, count;
+  int64_t lanes = 1; // those that are under way at a time
 };
 
 class SelectChainConversion {
@@ -107,9 +109,12 @@ public:
       : host(host), chain(chain), topk(chain.topk), e(host.builder, topk.getLoc()) {}
 
   LogicalResult run();
+  LogicalResult runOverlapped(OverlapAttr overlap, llvm::function_ref<LogicalResult()> prepare,
+                              llvm::function_ref<LogicalResult(const RowPart &part, Value mostRows)> attend);
 
 private:
   LogicalResult allocate();
+  void allocateScores(Value batches, Value rows);
   LogicalResult requireSizes();
   Value getBytesPerRow();
   Chunks chooseChunks(Value bytesPerRow);
@@ -124,7 +129,7 @@ private:
   Emitter e;
   Value selection;
   Value isFused; // i1; null if nothing is
-  SmallVector<Value> capacities; // memory for the scores of a chunk, of each link
+  SmallVector<ScoreBuffer> capacities; // memory for the scores of a chunk, of each link
 };
 
 } // namespace
@@ -202,9 +207,10 @@ LogicalResult SelectChainConversion::buildElementwise(const SelectChain::Link &l
 
 LogicalResult SelectChainConversion::buildChunk(const RowPart &part) {
   Value scores;
-  for (auto [link, capacity] : llvm::zip_equal(chain.links, capacities)) {
+  for (const auto &[link, capacity] : llvm::zip_equal(chain.links, capacities)) {
     RowPart own = part.scale(e, link.rowsPerRow);
-    ScoreBuffer made{own.getScratch(host, capacity, host.getBuffer(link.op->getResult(0))), capacity};
+    ScoreBuffer made = capacity;
+    made.part = own.getScratch(host, capacity.part, host.getBuffer(link.op->getResult(0)));
     LogicalResult result = success();
     if (auto rebin = dyn_cast<RebinOp>(link.op))
       buildRebin(host, rebin, scores, made.part);
@@ -226,10 +232,19 @@ LogicalResult SelectChainConversion::forEachChunk(const Chunks &chunks, llvm::fu
   host.builder.setInsertionPointToStart(loop.getBody());
   host.loop = loop;
   Value number = loop.getInductionVar();
+  if (chunks.lanes > 1) {
+    loop->setAttr(lanesAttrName, host.builder.getI64IntegerAttr(chunks.lanes));
+    {
+      OpBuilder::InsertionGuard before = host.beforeLoop();
+      host.lanes = e.max(e.min(chunks.count, e.index(chunks.lanes)), e.index(1));
+    }
+    host.lane = e.rem(number, host.lanes);
+  }
   RowPart part(e.mul(e.div(number, chunks.perBatch), chunks.batches), chunks.batches, e.mul(e.rem(number, chunks.perBatch), chunks.rows),
                chunks.rows);
   LogicalResult result = build(part);
   host.loop = nullptr;
+  host.lanes = host.lane = Value();
   return result;
 }
 
@@ -262,14 +277,56 @@ LogicalResult SelectChainConversion::run() {
     batches = e.select(isFused, e.index(0), batches);
     chunks.count = e.select(isFused, e.index(0), chunks.count);
   }
+  allocateScores(batches, chunks.rows);
+  return forEachChunk(chunks, [&](const RowPart &part) { return buildChunk(part); });
+}
+
+/// Memory for the scores of a chunk.
+void SelectChainConversion::allocateScores(Value batches, Value rows) {
+  OpBuilder::InsertionGuard guard = host.beforeLoop();
   for (const SelectChain::Link &link : chain.links) {
     Value all = host.getBuffer(link.op->getResult(0));
     SmallVector<OpFoldResult> sizes = getSizes(e, all);
+    Value rowsOfLink = e.mul(rows, e.index(link.rowsPerRow));
     sizes[0] = batches;
-    sizes[2] = e.mul(chunks.rows, e.index(link.rowsPerRow));
-    capacities.push_back(host.allocateWorkspace(link.op->getLoc(), sizes, cast<MemRefType>(all.getType()).getElementType()));
+    sizes[2] = rowsOfLink;
+    capacities.push_back({host.allocateWorkspace(link.op->getLoc(), sizes, cast<MemRefType>(all.getType()).getElementType()), batches, rowsOfLink});
   }
-  return forEachChunk(chunks, [&](const RowPart &part) { return buildChunk(part); });
+}
+
+/// Parts have all sequences, and a run is what a part needs from its scores to its outputs.
+LogicalResult SelectChainConversion::runOverlapped(OverlapAttr overlap, llvm::function_ref<LogicalResult()> prepare,
+                                                   llvm::function_ref<LogicalResult(const RowPart &, Value)> attend) {
+  if (failed(allocate()) || failed(requireSizes()) || failed(prepare()))
+    return failure();
+  Value one = e.index(1), rows = e.dim(selection, 2);
+  Chunks chunks;
+  chunks.batches = e.dim(selection, 0);
+  chunks.rows = e.max(e.min(e.index(overlap.getRows()), rows), one);
+  chunks.count = e.ceilDiv(rows, chunks.rows);
+  chunks.perBatch = e.max(chunks.count, one);
+  chunks.lanes = overlap.getLanes();
+  std::optional<RouteSelect> kernel = FusedSelectAttr::of(topk) ? RouteSelect::get(host, chain) : std::nullopt;
+  Value isUsed = kernel ? kernel->isUsed() : Value(), batches = kernel ? e.select(isUsed, e.index(0), chunks.batches) : chunks.batches;
+  return forEachChunk(chunks, [&](const RowPart &part) {
+    LogicalResult fused = success(), apart = success();
+    allocateScores(batches, chunks.rows);
+    if (kernel) {
+      {
+        OpBuilder::InsertionGuard guard = host.beforeLoop();
+        kernel->allocate(isUsed, chunks.batches, chunks.rows);
+      }
+      e.ifThenElse(isUsed, [&] { fused = kernel->build(part, part.getRows(host, selection)); }, [&] { apart = buildChunk(part); });
+    } else {
+      apart = buildChunk(part);
+    }
+    return success(succeeded(fused) && succeeded(apart) && succeeded(attend(part, chunks.rows)));
+  });
+}
+
+LogicalResult ssa::convertOverlapped(HostFunction &host, const SelectChain &chain, OverlapAttr overlap, llvm::function_ref<LogicalResult()> prepare,
+                                     llvm::function_ref<LogicalResult(const RowPart &part, Value mostRows)> attend) {
+  return SelectChainConversion(host, chain).runOverlapped(overlap, prepare, attend);
 }
 
 LogicalResult ssa::convertSelectChain(HostFunction &host, const SelectChain &chain) { return SelectChainConversion(host, chain).run(); }

@@ -34,17 +34,21 @@ Value ssa::findInList(Emitter &e, Value lists, int64_t width, ArrayRef<Value> wh
   return begin;
 }
 
-SmallVector<Value> ssa::uniteLists(HostFunction &host, SparseAttendOp op, SelectionType unions, int64_t words) {
+SmallVector<Value> ssa::uniteLists(HostFunction &host, SparseAttendOp op, SelectionType unions, int64_t words, Value mostBatches, Value mostQueries) {
   Location loc = op.getLoc();
   Emitter onHost(host.builder, loc);
   Value lists = host.getBuffer(op.getSelections().front());
   auto type = cast<SelectionType>(op.getSelections().front().getType());
   int64_t neighbours = unions.getQueryBlock() / type.getQueryBlock();
-  Value batches = onHost.dim(lists, 0), queries = onHost.dim(host.getBuffer(op.getQuery()), 2);
-  Value count = onHost.ceilDiv(queries, onHost.index(unions.getQueryBlock()));
+  auto count = [&](Value queries) { return onHost.ceilDiv(queries, onHost.index(unions.getQueryBlock())); };
   auto allocate = [&](int64_t columns) {
     IntegerAttr heads = host.builder.getIndexAttr(type.getHeads()), width = host.builder.getIndexAttr(columns);
-    return host.allocateWorkspace(loc, {batches, heads, count, width}, host.builder.getI32Type());
+    Value all;
+    {
+      OpBuilder::InsertionGuard guard = host.beforeLoop();
+      all = host.allocateWorkspace(loc, {mostBatches, heads, count(mostQueries), width}, host.builder.getI32Type());
+    }
+    return host.loop ? host.getPart(all, 2, onHost.index(0), count(onHost.dim(host.getBuffer(op.getQuery()), 2))) : all;
   };
   Value united = allocate(unions.getWidth()), members = allocate(unions.getWidth() * words);
   buildUnionOfNeighbours(host, op, lists, type, neighbours, united);
