@@ -35,6 +35,7 @@ def add_key_outer():
         ("lists of 3 queries of 8 heads, two steps", tile(192, 32), (16, 2, [(2, 5, 64, 3, False)]), {}),
         ("blocks of 128 in two steps", tile(64, 64), (6, 2, [(2, 3, 128, 1, False)]), {}),
         ("blocks of 64 in four steps", tile(128, 16, 3), (6, 2, [(2, 3, 64, 1, False)]), dict(mask="")),
+        ("blocks of 512 in eight steps", tile(64, 64), (6, 2, [(2, 2, 512, 1, False)]), {}),
         ("blocks of 512, heads of 128", tile(128, 128) + ", partials = bf16", (32, 2, [(2, 2, 512, 1, False)]), dict(d=128)),
         ("a head, blocks of 16", tile(64, 16, 3), (2, 2, [(2, 20, 16, 1, False)]), dict(elem="f16")),
         ("mma_sync", tile(32, 32, instruction="mma_sync"), (8, 2, [(2, 5, 32, 1, False)]), {}),

@@ -75,6 +75,19 @@ func.func @width(%target: memref<?x64xbf16>, %tile: tensor<64x64xf32, #ssa_gpu.a
 
 // -----
 
+func.func @in_quads(%target: memref<?x64xf32>, %tile: tensor<64x64xf32, #ssa_gpu.accumulator>) {
+  // expected-error @below {{expected with 'in_quads' a width of 8, multiples of 32 columns of a tile that is not rowwise, a target of 16 bits and no sources}}
+  ssa_gpu.store_rows %tile to %target {
+  ^bb0(%row: i32):
+    %at = arith.index_cast %row : i32 to index
+    %true = arith.constant true
+    ssa_gpu.yield %at, %true : index, i1
+  } {columns = 64 : i64, width = 8 : i64, in_quads} : tensor<64x64xf32, #ssa_gpu.accumulator>, memref<?x64xf32>
+  return
+}
+
+// -----
+
 func.func @source_width(%target: memref<?x64xbf16>, %tile: tensor<64x64xf32, #ssa_gpu.accumulator>, %factors: tensor<64xf32, #ssa_gpu.rows>) {
   // expected-error @below {{expected a 'source_width' of 1, 2, 4 or 8, but got 3}}
   ssa_gpu.store_rows %tile to %target plus (%target : memref<?x64xbf16>) times (%factors : tensor<64xf32, #ssa_gpu.rows>) {

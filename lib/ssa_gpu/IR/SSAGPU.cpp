@@ -375,6 +375,9 @@ LogicalResult StoreRowsOp::verify() {
     return emitOpError() << "expected with 'share' all columns of a rowwise tile, but got " << columns << " of " << tile;
   if (getShare() && !getSources().empty())
     return emitOpError("expected no 'share' where rows are added");
+  if (getInQuads() && (isRowwise(getTile().getType()) || width != 8 || columns % 32 != 0 || getTile().getType().getDimSize(1) % (32 * getGroups(getTile().getType())) != 0 ||
+                       cast<MemRefType>(getTarget().getType()).getElementTypeBitWidth() != 16 || !getSources().empty()))
+    return emitOpError() << "expected with 'in_quads' a width of 8, multiples of 32 columns of a tile that is not rowwise, a target of 16 bits and no sources";
   int64_t sourceWidth = getSourceWidth();
   if (!llvm::is_contained({1, 2, 4, 8}, sourceWidth))
     return emitOpError() << "expected a 'source_width' of 1, 2, 4 or 8, but got " << sourceWidth;

@@ -76,6 +76,7 @@ func.func @several_blocks(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
 // CHECK: ssa_gpu.mma wgmma async
 // CHECK: ssa_gpu.mma wgmma %{{.*}}, %{{.*}}, %cst
 // CHECK: ssa_gpu.store_rows
+// CHECK: {columns = 128 : i64, in_quads, width = 8 : i64}
 // CHECK-NOT: ssa_gpu.copy_rows
 // CHECK: gpu.shuffle idx
 // CHECK: ssa_gpu.copy_box {{.*}} to %[[QUERIES:.*]] through %[[PIPE:.*]] : {{.*}} memref<16x64xbf16

@@ -120,6 +120,7 @@ LogicalResult AttendConversion::readSchedule() {
   plan.split = schedule.getSplit();
   plan.partials = schedule.getPartials();
   plan.isKeyOuter = schedule.getOrder() == LoopOrder::key_outer;
+  plan.partialsInQuads = plan.isKeyOuter && schedule.getPartials() == Partials::bf16 && !plan.usesTensorMemory() && plan.groups == 1 && plan.valueDim % 32 == 0;
   plan.memberWords = schedule.getMemberWords(op);
   plan.rowsPerList = ScheduleAttr::getRowsPerList(op).value_or(0);
   if (plan.memberWords > 0)

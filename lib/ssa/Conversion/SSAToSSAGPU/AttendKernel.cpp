@@ -417,9 +417,8 @@ SoftmaxStep AttendKernel::getSoftmaxStep(const KeySlots &slots, ScoreTiles &scor
                                          Hook afterNumbers) {
   Value logits = getLogits(slots, scores, products, numbers), isNone;
   bool mayLeaveOut = plan.memberWords > 0 && plan.stretches > 0 && plan.groups == 1;
-  Value isMember;
+  Value isMember = mayLeaveOut ? getMembers(numbers, 0) : Value();
   if (mayLeaveOut) { // of a union a warp often has no row that takes part
-    isMember = getMembers(numbers, 0);
     for (int64_t i = 1; i < plan.stretches; ++i)
       isMember = k.either(isMember, getMembers(numbers, i));
     isNone = t.warpAll(k.eq(isMember, t.constant(t.rowsType(k.builder.getI1Type()), k.builder.getBoolAttr(false))));
@@ -434,9 +433,8 @@ SoftmaxStep AttendKernel::getSoftmaxStep(const KeySlots &slots, ScoreTiles &scor
   SmallVector<Value> made = k.ifElse(isNone, {max.getType(), sum.getType(), max.getType(), logits.getType()}, [&] {
     // Zeros made of hidden scores, not constants: those would be moved to where an earlier product still reads its operand.
     auto tile = cast<RankedTensorType>(logits.getType());
-    Value hidden = logits;
-    if (plan.warpsHaveLists())
-      hidden = k.select(t.broadcast(isMember, plan.tileKeys), logits, constant(tile, -std::numeric_limits<float>::infinity()));
+    Value none = constant(tile, -std::numeric_limits<float>::infinity());
+    Value hidden = plan.warpsHaveLists() ? k.select(t.broadcast(isMember, plan.tileKeys), logits, none) : logits;
     Value zeros = arith::MaximumFOp::create(k.builder, k.loc, hidden, constant(tile, 0));
     return SmallVector<Value>{max, sum, constant(t.rowsType(f32), 1), zeros};
   }, [&] {
@@ -542,7 +540,7 @@ void AttendKernel::storePart(const Item &item, ScoreTiles &scores, State state, 
   Value one = t.constant(t.rowsType(f32), k.builder.getF32FloatAttr(1));
   Value isEmpty = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, state.sum, initial.sum);
   Value factor = k.fdiv(one, k.select(isEmpty, one, state.sum));
-  Value log = math::LogOp::create(k.builder, k.loc, state.sum);
+  Value log = math::LogOp::create(k.builder, k.loc, state.sum, arith::FastMathFlags::afn); // off by 2^-22
   Value lse = k.select(isEmpty, initial.max, k.fadd(plan.takesTurns ? scores.getHeldReference(state.max) : scores.getNaturalReference(state.max), log));
   int64_t columns = plan.takesTurns ? getColumnsOfGroup() : plan.valueDim;
   Joined joined = join(item, lse, k.index(group * columns));
@@ -550,7 +548,7 @@ void AttendKernel::storePart(const Item &item, ScoreTiles &scores, State state, 
   t.storeRows(scaleRows(state.output, factor), outputView.buffer, columns, plan.storeWidth(), [&](Value row) {
     RowPlace place = resultPlaceOf(item, outputView, row);
     return RowPlace{k.add(place.begin, k.index(group * columns)), place.exists};
-  }, joined.others);
+  }, joined.others, /*share=*/0, plan.partialsInQuads);
   if (group > 0)
     return;
   t.storeEntries(lse, lseView.buffer, [&](Value row) { return resultPlaceOf(item, lseView, row); });

@@ -41,6 +41,7 @@ struct AttendPlan {
   int64_t split = 1; // parts of the steps of a tile
   int64_t memberWords = 0; // of a union, see ScheduleAttr
   int64_t rowsPerList = 0; // of a union, and where keys come first: of a list of the op
+  bool partialsInQuads = false; // columns of partial outputs stand in the order in which threads have them
   int64_t width;             // elements that a thread copies at a time
   bool valuesAreKeys;        // values are the first columns of keys: they are there once
   int64_t stretches;         // of neighbours that the keys of a step are, see ScheduleAttr
@@ -55,8 +56,11 @@ struct AttendPlan {
   int64_t membersOfStep() const { return KeySlots::getMembersOfStep(memberWords, stretches, tileKeys); }
   bool usesTensorMemory() const { return instruction == Instruction::tcgen05; }
   bool hasRoles() const { return instruction != Instruction::mma_sync; }
-  /// Products of different steps are not under way together: items of few steps have registers for taller tiles then.
-  bool isStepwise() const { return isKeyOuter && !takesTurns && !usesTensorMemory(); }
+  /// Products of different steps are not under way together: items of few steps have registers for taller tiles then, and wait less for their rows.
+  bool isStepwise() const {
+    constexpr int64_t many = 8;
+    return isKeyOuter && !takesTurns && !usesTensorMemory() && (!hasRoles() || selection->getKeyBlock() < many * tileKeys);
+  }
   /// A step is one entry of a union, and all rows of a warp are of one list: all take part in a step or none.
   bool warpsHaveLists() const { return memberWords > 0 && stretches == 1 && groups == 1 && rowsPerList % 16 == 0; }
   /// All keys that an item has are one step.
@@ -143,6 +147,8 @@ private:
   void produceKeyOuter(Value total);
   Value produceStep(const Item &item, const KeySlots &slots, Value step, Value ticket);
   void consumeKeyOuter(Value total);
+  Value attendItem(const Item &item, const KeySlots &slots, Value queryTile, Value ticket);
+  void passStep(Value ticket);
   SmallVector<Value> attendKeyOuter(const KeySlots &slots, ScoreTiles &scores, Value queryTile, ValueRange carried);
   /// What producers tell consumers of an item, behind its entries.
   enum PublishedPart { cellPart, blockPart, firstRowPart, numPublishedParts };

@@ -16,7 +16,7 @@
 using namespace mlir;
 using namespace mlir::ssa;
 
-static constexpr int64_t lanes = 32;
+static constexpr int64_t lanes = 32, warpgroup = 128, rowsOfWarpgroup = 64;
 
 /// Items are known to the device only.
 Value AttendKernel::getKeyOuterTotal() {
@@ -204,6 +204,26 @@ SmallVector<Value> AttendKernel::attendKeyOuter(const KeySlots &slots, ScoreTile
   return {softmax.max, softmax.sum, output, next(ticket, plan.stages)};
 }
 
+/// All steps of an item, and its outputs; gives the next ticket of keys.
+Value AttendKernel::attendItem(const Item &item, const KeySlots &slots, Value queryTile, Value ticket) {
+  ScoreTiles scores = getScores(item, slots);
+  State initial = getInitialState();
+  SmallVector<Value> state = {initial.max, initial.sum, initial.output, ticket};
+  auto attend = [&](ValueRange carried) { return attendKeyOuter(slots, scores, queryTile, carried); };
+  state = plan.isOneStep() ? attend(state) : k.loop(k.i32(0), getSteps(slots), k.i32(1), state, [&](Value, ValueRange carried) { return attend(carried); });
+  store(item, scores, {state[0], state[1], state[2]});
+  return state[3];
+}
+
+/// Gives back keys and values without a look at them.
+void AttendKernel::passStep(Value ticket) {
+  for (Value pipe : {keys.pipe, values.pipe})
+    if (pipe) {
+      t.await(pipe, ticket);
+      t.release(pipe, ticket);
+    }
+}
+
 /// The queries' slot says which rows these are, so it is given back behind the outputs.
 void AttendKernel::consumeKeyOuter(Value total) {
   k.forEachItem(total, {k.i32(0), k.i32(0)}, [&](Value, ValueRange tickets) -> SmallVector<Value> {
@@ -211,14 +231,15 @@ void AttendKernel::consumeKeyOuter(Value total) {
     t.await(queryPipe, tickets[0]);
     Item item = readKeyOuterItem(slot);
     KeySlots slots = getSlots(item);
-    ScoreTiles scores = getScores(item, slots);
-    Value queryTile = t.slot(queryRing, slot);
-    State initial = getInitialState();
-    SmallVector<Value> state = {initial.max, initial.sum, initial.output, tickets[1]};
-    auto attend = [&](ValueRange carried) { return attendKeyOuter(slots, scores, queryTile, carried); };
-    state = plan.isOneStep() ? attend(state) : k.loop(k.i32(0), getSteps(slots), k.i32(1), state, [&](Value, ValueRange carried) { return attend(carried); });
-    store(item, scores, {state[0], state[1], state[2]});
+    Value ticket = tickets[1];
+    if (!plan.isOneStep() || plan.groups > 1) {
+      ticket = attendItem(item, slots, t.slot(queryRing, slot), ticket);
+    } else { // of the last entries of a block a tile often has few: groups of warps without rows do nothing
+      Value firstRow = k.mul(k.div(k.toI32(k.threadId()), k.i32(warpgroup)), k.i32(rowsOfWarpgroup));
+      k.ifThenElse(k.ge(getEntry(item, firstRow), k.i32(0)), [&] { attendItem(item, slots, t.slot(queryRing, slot), ticket); }, [&] { passStep(ticket); });
+      ticket = next(ticket, plan.stages);
+    }
     t.release(queryPipe, tickets[0]);
-    return {next(tickets[0], plan.querySlots), state[3]};
+    return {next(tickets[0], plan.querySlots), ticket};
   });
 }

@@ -36,6 +36,7 @@ void AttendKernel::buildRoles(Value total) {
   int64_t producerRegisters = plan.takesTurns ? 56 : 40; // with two steps under way they keep the places of both
   int64_t warpgroups = plan.consumers() / 128, share = 65536 / plan.threads / plan.blocksPerSM / 8 * 8;
   int64_t registers = (share * (warpgroups + 1) - producerRegisters) / warpgroups / 8 * 8;
+  producerRegisters = std::max(producerRegisters, (share * (warpgroups + 1) - registers * warpgroups) / 8 * 8); // what the eights leave
   k.setBlocksPerSM(plan.blocksPerSM);
   registers = std::min(registers, most);
   auto produces = [&] { plan.isStepwise() ? produceKeyOuter(total) : produce(total); };

@@ -66,7 +66,7 @@ LogicalResult KeyOuter::build(Value output, Value lse, const JoinArguments *furt
   transposed->build(range);
   for (LaneBuffer *buffer : {&outputs, &lses})
     buffer->select(host, range.lane);
-  PartialOutputs partials{outputs.here, lses.here};
+  PartialOutputs partials{outputs.here, lses.here, plan.partialsInQuads};
   fill(host, op, partials.lses, -std::numeric_limits<double>::infinity()); // of places that stand for nothing
   Value firstCell = e.mul(range.firstHead, e.index(plan.cells / type.getHeads()));
   LogicalResult result = attend(partials, {transposed->items.here, transposed->entries.here, transposed->numItems.here, range.batch, firstCell, range.first, range.count},

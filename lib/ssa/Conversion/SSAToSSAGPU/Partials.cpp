@@ -5,6 +5,7 @@
 #include "Partials.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
 
 using namespace mlir;
@@ -88,6 +89,13 @@ void PartsJoiner::build() {
   store(k.fmul(sums[1], factor), k.select(isEmpty, none(), k.fadd(max, log)));
 }
 
+/// Which column stands at place `i` of a row in the order of `in_quads`.
+static Value getColumnInQuads(Emitter &e, Value i) {
+  auto part = [&](int64_t bits, int64_t from) { return e.rem(e.div(i, e.index(from)), e.index(bits)); };
+  Value quad = part(4, 8), block = part(4, 2);
+  return e.add(e.add(e.sub(i, part(32, 1)), e.mul(block, e.index(8))), e.add(e.mul(quad, e.index(2)), part(2, 1)));
+}
+
 void ssa::joinPartials(HostFunction &host, Operation *op, const PartialOutputs &partials, int64_t parts, Value output, Value lse, ValueRange arguments,
                        llvm::function_ref<PartsOfRow(KernelBuilder &k, const Place &at)> where, const JoinArguments *further,
                        ValueRange furtherArguments) {
@@ -101,15 +109,26 @@ void ssa::joinPartials(HostFunction &host, Operation *op, const PartialOutputs &
   unsigned furtherArg = all.size();
   llvm::append_range(all, furtherArguments);
   RowKernel k(host, op, "ssa_join_partials", all, output, width);
+  auto store = [&](const Place &at, Value row, Value rowLse) {
+    if (further) {
+      auto [joined, joinedLse] = joinRow(k, *further, furtherArg, at, row, rowLse);
+      row = joined;
+      rowLse = further->isMerge() ? joinedLse : rowLse;
+    }
+    k.store(row, k.getArgument(outputArg), at);
+    k.ifThen(k.eq(at.d, k.index(0)), [&] { k.storeEntry(rowLse, k.getArgument(lseArg), at); });
+  };
   k.forEachPlace([&](const Place &at) {
     PartsJoiner(k, where(k, at), parts, at, width, [&](Value row, Value rowLse) {
-      if (further) {
-        auto [joined, joinedLse] = joinRow(k, *further, furtherArg, at, row, rowLse);
-        row = joined;
-        rowLse = further->isMerge() ? joinedLse : rowLse;
+      if (!partials.inQuads)
+        return store(at, row, rowLse);
+      int64_t atATime = std::min<int64_t>(width, 2);
+      k.setWidth(atATime);
+      for (int64_t i = 0; i < width; i += atATime) {
+        Value columns = vector::ExtractStridedSliceOp::create(k.builder, k.loc, row, i, atATime, 1);
+        store({at.b, at.h, at.m, getColumnInQuads(k, k.add(at.d, k.index(i)))}, columns, rowLse);
       }
-      k.store(row, k.getArgument(outputArg), at);
-      k.ifThen(k.eq(at.d, k.index(0)), [&] { k.storeEntry(rowLse, k.getArgument(lseArg), at); });
+      k.setWidth(width);
     }).build();
   });
   k.finish();

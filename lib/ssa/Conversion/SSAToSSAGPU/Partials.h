@@ -13,6 +13,7 @@ namespace mlir::ssa {
 /// divided by its own sum, one a row, and an lse for each.
 struct PartialOutputs {
   Value outputs, lses; // of the host function: rows x columns; rows
+  bool inQuads = false; // columns are in the order of `in_quads` of `ssa_gpu.store_rows`
 };
 
 PartialOutputs allocatePartials(HostFunction &host, Location loc, Value rows, int64_t columns, Type elementType);

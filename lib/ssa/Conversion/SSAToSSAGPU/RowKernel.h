@@ -34,6 +34,8 @@ public:
   void storeEntry(Value value, Value entries, const Place &at);
   /// A scalar, `width` times.
   Value splat(Value scalar);
+  /// From here on `width` of all these is another, which divides that of the kernel.
+  void setWidth(int64_t narrower) { width = narrower; }
 
 private:
   static constexpr int64_t threads = 256;

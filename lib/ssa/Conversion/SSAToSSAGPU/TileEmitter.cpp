@@ -168,9 +168,9 @@ SmallVector<Value> TileEmitter::map(ValueRange tiles, TypeRange elementTypes, ll
 }
 
 void TileEmitter::storeRows(Value tile, Value target, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value)> place, const AddedRows &added,
-                            int64_t share) {
+                            int64_t share, bool inQuads) {
   auto op = ssa_gpu::StoreRowsOp::create(builder, loc, tile, target, added.sources, added.factors, columns, width, added.width, added.skipZeros,
-                                         share ? builder.getI64IntegerAttr(share) : IntegerAttr());
+                                         share ? builder.getI64IntegerAttr(share) : IntegerAttr(), inQuads);
   buildBody(op.getBody(), [&](Value row) {
     RowPlace p = place(row);
     SmallVector<Value> yielded = {p.begin, p.exists};

@@ -109,9 +109,9 @@ public:
   SmallVector<Value> map(ValueRange tiles, TypeRange elementTypes, llvm::function_ref<SmallVector<Value>(ValueRange elements)> values);
   /// True in a warp if a bit is set for all its rows.
   Value warpAll(Value rowVector) { return ssa_gpu::WarpAllOp::create(builder, loc, rowVector); }
-  /// Rows begin at multiples of `width` elements. With `share` the columns of groups lie so far apart.
+  /// Rows begin at multiples of `width` elements. With `share` the columns of groups lie so far apart; with `inQuads` they are not in order.
   void storeRows(Value tile, Value target, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place, const AddedRows &added = {},
-                 int64_t share = 0);
+                 int64_t share = 0, bool inQuads = false);
   /// Columns that are `period` apart together, of the first `columns` of each group.
   Value fold(ssa_gpu::RowReduction kind, Value tile, int64_t columns, int64_t period);
   /// Column by column: `place` says where a column begins, which has `count` (i32) rows.

@@ -11,6 +11,7 @@
 #include "Block.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::ssa;
@@ -67,9 +68,9 @@ public:
   static constexpr int64_t threads = 1024, blocksOfItem = 64, listsOfStretch = 4096, wordsOfBlock = listsOfStretch / bits;
 
 private:
-  Value isInSight(Value number, Value list);
+  Value getBlocksInSight(Value list);
   void setBits(Value head, Value firstBlock, Value begin, Value end);
-  void setBit(Value inStretch, Value list, Value number, Value firstBlock, Value exists);
+  void setBit(Value inStretch, Value place, Value bound);
   void countBits(Value head, Value firstBlock, Value begin, Value end);
 
   SparseAttendOp op;
@@ -79,22 +80,25 @@ private:
 };
 } // namespace
 
-/// False if the last query of the list stands before all keys of the block.
-Value MarkKernel::isInSight(Value number, Value list) {
+/// How many blocks begin before or at the last query of the list.
+Value MarkKernel::getBlocksInSight(Value list) {
+  Value all = toI32(getArgument(blocksArg));
   MaskAttr mask = op.getMask().value_or(nullptr);
   if (!mask || !mask.getCausal())
-    return bit(true);
+    return all;
   BlocksAttr blocks = op.getBlocksOrTokens();
   int64_t queryBlock = type.getQueryBlock();
   Value queries = getArgument(queriesArg), last = add(mul(add(getArgument(firstArg), toIndex(list)), index(queryBlock)), index(queryBlock - 1));
   Value position = sub(add(min(last, sub(queries, index(1))), getArgument(tokensArg)), queries);
-  Value end = add(mul(toIndex(number), index(type.getKeyBlock() * blocks.getStride())), index(blocks.getOffset() + blocks.getSize() - 1));
-  return le(end, position);
+  // Positions fit 32 bits, and a block that is longer than that is one.
+  Value room = toI32(sub(position, index(blocks.getOffset() + blocks.getSize() - 1)));
+  Value length = i32(std::min<int64_t>(type.getKeyBlock() * blocks.getStride(), std::numeric_limits<int32_t>::max()));
+  return min(all, select(lt(room, i32(0)), i32(0), add(div(max(room, i32(0)), length), i32(1))));
 }
 
 /// Some neighbouring threads have the numbers of a list; several loads of a thread are under way at a time.
 void MarkKernel::setBits(Value head, Value firstBlock, Value begin, Value end) {
-  constexpr int64_t unroll = 4;
+  constexpr int64_t unroll = 8;
   int64_t width = type.getWidth(), threadsOfList = std::min<int64_t>(llvm::PowerOf2Ceil(width), threads), listsAtATime = threads / threadsOfList;
   Value buffer = getArgument(listsArg), first = getArgument(firstArg), place = rem(thread(), i32(threadsOfList));
   loop(add(begin, div(thread(), i32(threadsOfList))), end, i32(unroll * listsAtATime), [&](Value firstList) {
@@ -106,19 +110,19 @@ void MarkKernel::setBits(Value head, Value firstBlock, Value begin, Value end) {
         Value row = getListRow(*this, buffer, first, toIndex(min(lists.back(), sub(end, i32(1)))));
         numbers.push_back(load(buffer, {getArgument(batchArg), add(getArgument(headArg), head), row, column}));
       }
-      for (int64_t u = 0; u < unroll; ++u)
-        setBit(sub(lists[u], begin), lists[u], numbers[u], firstBlock, both(isPlace, lt(lists[u], end)));
+      for (int64_t u = 0; u < unroll; ++u) {
+        Value bound = max(min(sub(getBlocksInSight(lists[u]), firstBlock), i32(blocksOfItem)), i32(0));
+        setBit(sub(lists[u], begin), sub(numbers[u], firstBlock), select(both(isPlace, lt(lists[u], end)), bound, i32(0)));
+      }
     }
   });
 }
 
-void MarkKernel::setBit(Value inStretch, Value list, Value number, Value firstBlock, Value exists) {
-  Value place = sub(number, firstBlock);
-  ifThen(both(exists, ult(place, i32(blocksOfItem))), [&] {
-    ifThen(both(lt(number, toI32(getArgument(blocksArg))), isInSight(number, list)), [&] {
-      Value word = add(mul(place, i32(wordsOfBlock)), div(inStretch, i32(bits)));
-      atomicOr(shiftLeft(i32(1), rem(inStretch, i32(bits))), bitsOfBlocks, toIndex(word));
-    });
+/// Of the item's blocks the first `bound` count.
+void MarkKernel::setBit(Value inStretch, Value place, Value bound) {
+  ifThen(ult(place, bound), [&] {
+    Value word = add(mul(place, i32(wordsOfBlock)), div(inStretch, i32(bits)));
+    atomicOr(shiftLeft(i32(1), rem(inStretch, i32(bits))), bitsOfBlocks, toIndex(word));
   });
 }
 

@@ -25,7 +25,7 @@ public:
 
   RowStore(ThreadEmitter &e, StoreRowsOp op, Value tile, ArrayRef<Term> terms)
       : e(e), tile(tile), layout(op.getTile().getType()), type(cast<MemRefType>(op.getTarget().getType()).getElementType()),
-        columns(op.getColumns()), width(op.getWidth()), sourceWidth(op.getSourceWidth()), terms(terms) {}
+        columns(op.getColumns()), width(op.getWidth()), sourceWidth(op.getSourceWidth()), inQuads(op.getInQuads()), terms(terms) {}
 
   /// The row that this thread has as a whole.
   void storeWhole(Value row, Value isWritten) {
@@ -172,14 +172,15 @@ private:
     }
   }
 
-  /// Blocks `j` .. `j`+3, of which lanes exchange their pairs: a lane stores a whole block, 16 bytes. What is added is added before it is rounded.
+  /// Blocks `j` .. `j`+3, of which lanes exchange their pairs, unless they may stay in quads: a lane stores a whole block, 16 bytes. What is added is added before it is rounded.
   void storeBlocks(int64_t j, unsigned half, Value row, Value isWritten, const Loaded &loaded) {
     OpBuilder &b = e.builder;
     auto exchange = [&](llvm::function_ref<Value(int64_t block)> entry) {
       SmallVector<Value> entries;
       for (int64_t i = 0; i < 4; ++i)
         entries.push_back(LLVM::BitcastOp::create(b, e.loc, b.getI32Type(), entry(j + i)));
-      exchangeInQuad(entries);
+      if (!inQuads)
+        exchangeInQuad(entries);
       return entries;
     };
     SmallVector<Value> parts[2];
@@ -212,6 +213,7 @@ private:
   RankedTensorType layout;
   Type type;
   int64_t columns, width, sourceWidth;
+  bool inQuads;
   ArrayRef<Term> terms;
 };
 
