@@ -607,7 +607,8 @@ def SSAGPU_StoreRowsOp : SSAGPU_RegionOp<"store_rows", [SameVariadicOperandSize]
     a rowwise tile of groups, which are all stored then, are those of a part of each group's share, which is so many columns wide: `share` apart.
 
     With `in_quads` columns stand in memory in the order in which the four lanes of a row have them, so that none needs what another has: of every 32, column
-    `8 b + 2 q + i` stands at `8 q + 2 b + i`. The target is of 16 bits then, `width` 8, `columns` a multiple of 32, and nothing is added.
+    `8 b + 2 q + i` stands at `8 q + 2 b + i`. The target is of 16 bits then, `width` 8, `columns` a multiple of 32, and nothing is added. Such
+    rows are for another kernel, and are the first to leave the second-level cache.
 
     What is written is the row plus the rows of `sources`, each times its factor; the region yields where these begin, too, at multiples of `source_width`
     elements, 1, 2, 4 or 8; `width` is not 1 then, and there is no `share`. Every source has a first row that may be read. With `skip_zeros` a row whose factor

@@ -28,19 +28,25 @@ constexpr double gatherKeySeconds = 0.0023 * microsecond, gatherKeyOfWarpSeconds
 constexpr double meetSeconds = 0.33 * microsecond;
 /// Where a step is one entry of a union, warps whose lists lack it leave out the softmax: what is waited for if no list has it, and more by the
 /// share of those that do.
-constexpr double leastWaiting = 0.46, waitingOfMembers = 0.43;
+constexpr double leastWaiting = 0.42, waitingOfMembers = 0.43;
+/// Warps whose rows are of several lists hide scores one by one: how much longer they wait, for each time that their number of lists doubles; and
+/// where a step is several entries.
+constexpr double waitingOfMixed = 0.12, waitingOfSeveral = 1.12;
 /// What an item costs besides its steps.
 constexpr double itemSeconds = 1.0 * microsecond, itemOfUnionSeconds = 2.0 * microsecond;
-/// In the order key-outer: what gathering the rows of an item costs, what a step waits for more as its products are not under way together, for
-/// each warpgroup besides the first, and what turning lists around costs for each number.
-constexpr double gatherItemSeconds = 1.0 * microsecond, gatherRowSeconds = 0.02 * microsecond, apartSeconds = 0.25 * microsecond;
-constexpr double transposeSeconds = 0.2e-9;
+/// In the order key-outer: what gathering the rows of an item costs, how much more where they are no boxes, what a step waits for more as its products
+/// are not under way together, for each warpgroup besides the first, what turning lists around costs for each number, and the share of the memory's
+/// rate at which partial outputs are written between other things.
+constexpr double gatherItemSeconds = 1.0 * microsecond, gatherSinglySeconds = 0.7 * microsecond, gatherRowSeconds = 0.02 * microsecond, apartSeconds = 0.25 * microsecond;
+constexpr double transposeSeconds = 0.05e-9, writeShare = 0.55;
 /// Kernels without roles: what a block waits for in a step, what a key of 256 columns takes, of which its warps share the copies, and what it
 /// waits for where nothing but the next step is on its way. What its warps wait for one another. The share of its rate that `mma.sync` reaches.
-constexpr double warpStepSeconds = 0.55 * microsecond, meetWarpsSeconds = 0.18 * microsecond, warpKeySeconds = 0.0065 * microsecond, copyKeySeconds = 0.0145 * microsecond;
+constexpr double warpStepSeconds = 0.46 * microsecond, meetWarpsSeconds = 0.27 * microsecond, warpKeySeconds = 0.0065 * microsecond, copyKeySeconds = 0.0145 * microsecond;
 constexpr double twoStagesSeconds = 0.7 * microsecond, mmaShare = 0.565;
+/// How much longer such a step takes where lists are united.
+constexpr double warpStepOfUnion = 1.12;
 /// The share of the second-level cache's rate that copies of rows by threads reach, and what it is where the rows of a head do not fit that cache.
-constexpr double rowShare = 0.88, farRowShare = 0.79, nearBytes = 40e6;
+constexpr double rowShare = 0.97, farRowShare = 0.85, nearBytes = 40e6;
 /// Uniting lists: bytes that are read and written for each number, and what a number takes for each step of the sort, whose number grows with the
 /// square of the logarithm.
 constexpr double unionBytes = 64, unionSeconds = 0.35e-12;
@@ -57,9 +63,11 @@ struct Loop {
   double blocksPerSM = 1;
   bool isGathered = false; // the keys of a step are no neighbours
   std::optional<double> members; // the share of the lists of a tile that have a step, where a step is one entry of a union
+  double listsOfWarp = 1;
   double rowShare = ::rowShare;
   double itemSeconds = ::itemSeconds;
   double written = 0; // bytes of partial outputs
+  double singlySeconds = 0; // of an item, which nothing else hides
 };
 
 } // namespace
@@ -110,6 +118,8 @@ static void setKeyOuterItems(const AttendProblem &p, ScheduleAttr s, Loop &loop)
   loop.steps = std::ceil(double(p.keyBlock) / s.getTileKeys());
   // What other blocks on the multiprocessor gather takes its time as well. Without roles nothing is done meanwhile.
   loop.itemSeconds = loop.blocksPerSM * (gatherItemSeconds + (s.hasRoles() ? 0 : gatherRowSeconds * s.getTileRows()));
+  constexpr int64_t rowsOfBox = 16;
+  loop.singlySeconds = int64_t(rowsOfList) % rowsOfBox == 0 ? 0 : gatherSinglySeconds;
 }
 
 static Loop getLoop(const AttendProblem &p, ScheduleAttr s, TargetAttr target) {
@@ -137,6 +147,7 @@ static Loop getLoop(const AttendProblem &p, ScheduleAttr s, TargetAttr target) {
     loop.rowShare = farRowShare;
   if (s.getOrder() == LoopOrder::union_lists) {
     loop.itemSeconds = itemOfUnionSeconds;
+    loop.listsOfWarp = std::max(16.0 / double(p.getRowsPerList().value_or(16)), 1.0);
     if (p.keyBlock % keys == 0)
       loop.members = std::min(p.getKeysPerList(1) / std::max(p.getUnion(lists), 1.0), 1.0);
   }
@@ -192,8 +203,9 @@ static double getRoleStepSeconds(const Loop &loop, ScheduleAttr s, int64_t group
   waiting += exposedExponentials * ofStep.special;
   if (s.getOrder() == LoopOrder::key_outer)
     waiting += apartSeconds * (s.getTileRows() / 64.0 - 1);
-  if (loop.members)
-    waiting *= leastWaiting + waitingOfMembers * *loop.members;
+  if (s.getOrder() == LoopOrder::union_lists)
+    waiting *= loop.members ? leastWaiting + waitingOfMembers * *loop.members : waitingOfSeveral;
+  waiting *= 1 + waitingOfMixed * std::log2(loop.listsOfWarp);
   return std::max(ofStep.matrix, ofStep.shared) + waiting + (loop.isGathered ? gatherKeySeconds * keys : 0) + (groups > 1 ? groups * meetSeconds : 0);
 }
 
@@ -213,7 +225,8 @@ static double getStepSeconds(const Loop &loop, ScheduleAttr s, int64_t groups, c
   double width = loop.flop / (s.getTileRows() * keys) / 512; // in 256 columns of keys and values
   double chain = warpStepSeconds + (warps > 1 ? meetWarpsSeconds : 0) + keys * width * (warpKeySeconds + copyKeySeconds / warps) + (s.getStages() == 2 ? twoStagesSeconds / warps : 0) +
                  (loop.isGathered ? gatherKeyOfWarpSeconds * keys / warps : 0);
-  return std::max({chain, blocks * loop.flop / (mmaShare * rates.mmaSync / numSMs), blocks * ofStep.l2 / loop.rowShare});
+  double step = std::max({chain, blocks * loop.flop / (mmaShare * rates.mmaSync / numSMs), blocks * ofStep.l2 / loop.rowShare});
+  return s.getOrder() == LoopOrder::union_lists ? warpStepOfUnion * step : step;
 }
 
 /// What a step takes on every multiprocessor.
@@ -259,6 +272,8 @@ Prediction ssa::predictAttend(const AttendProblem &p, ScheduleAttr s, TargetAttr
   double chain = rounds * item;
   if (!s.usesTensorMemory()) // there others store
     chain += p.joinedBytes / (joinedShare * rates.memory);
+  if (s.getOrder() == LoopOrder::key_outer)
+    chain = std::max(chain, loop.written / (writeShare * rates.memory)) + rounds * loop.singlySeconds;
   result.seconds = std::max(chain, result.units.longest()) + launchSeconds;
   constexpr double mostly = 0.7;
   result.binds = result.units.longest() > mostly * result.seconds ? result.units.binding() : StringRef("latency");

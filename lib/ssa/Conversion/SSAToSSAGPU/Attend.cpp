@@ -142,11 +142,12 @@ LogicalResult AttendConversion::readSchedule() {
   plan.hasBoxes = isAccelerated && !plan.pair && plan.stretches > 0 && isWhole;
   auto fit = [](int64_t a, int64_t b) { return a % b == 0 || b % a == 0; };
   // No tensor map is made in a loop, where the queries are others each time.
-  plan.hasQueryBoxes = isAccelerated && !host.loop && !plan.isKeyOuter && !plan.usesTensorMemory() && fit(plan.tileRows, plan.group);
-  // A short box takes the accelerator as long as the threads that would copy its rows.
-  constexpr int64_t leastRows = 8;
+  bool mayHaveBoxes = isAccelerated && !host.loop;
+  plan.hasQueryBoxes = mayHaveBoxes && !plan.isKeyOuter && !plan.usesTensorMemory() && fit(plan.tileRows, plan.group);
+  // Shorter boxes take the accelerator longer than threads take to copy their rows.
+  constexpr int64_t leastRows = 16;
   if (int64_t rows = std::min(plan.tileRows, plan.rowsPerList);
-      isAccelerated && plan.isStepwise() && rows % leastRows == 0 && fit(plan.tileRows, plan.rowsPerList) && fit(rows, plan.group)) {
+      mayHaveBoxes && plan.isStepwise() && rows % leastRows == 0 && fit(plan.tileRows, plan.rowsPerList) && fit(rows, plan.group)) {
     plan.hasQueryBoxes = true;
     plan.rowsOfBox = rows;
   }

@@ -192,11 +192,21 @@ private:
     Value column = columnOfBlock(j);
     auto store = [&] {
       Value piece = terms.empty() ? e.fromElements(parts[0]) : round(addTerms(interleave(parts[0], parts[1]), loaded));
+      if (inQuads)
+        return storeStreaming(piece, addressOf(row, column, type));
       LLVM::StoreOp::create(b, e.loc, piece, addressOf(row, column, type), /*alignment=*/16);
     };
     if (!areAllColumns(j + 3))
       isWritten = arith::AndIOp::create(b, e.loc, isWritten, e.lt(column, columns));
     ifTrue(isWritten, store);
+  }
+
+  /// Four words that are read once, and later: they are the first to leave the second-level cache.
+  void storeStreaming(Value words, Value address) {
+    SmallVector<Value> operands = {address};
+    for (int64_t i = 0; i < 4; ++i)
+      operands.push_back(e.extract(words, i));
+    e.orderingAsm("st.global.cs.v4.b32 [$0], {$1, $2, $3, $4};", "l,r,r,r,r", operands);
   }
 
   /// Bits of floats that are in turn of both.
