@@ -227,8 +227,12 @@ gpu.module @kernels {
     %b = gpu.block_id x
     %t = gpu.thread_id x
     %c0 = arith.constant 0 : index
-    %v = vector.load %x[%c0, %c0, %b, %c0] : !any, vector<8xbf16>
-    vector.store %v, %o[%c0, %c0, %b, %c0] : !any, vector<8xbf16>
+    %column = arith.index_cast %n : i32 to index
+    %v = vector.load %x[%c0, %c0, %b, %column] : !any, vector<8xbf16>
+    %s = arith.truncf %scale : f32 to bf16
+    %all = vector.broadcast %s : bf16 to vector<8xbf16>
+    %scaled = arith.mulf %v, %all : vector<8xbf16>
+    vector.store %scaled, %o[%c0, %c0, %b, %column] : !any, vector<8xbf16>
     gpu.return
   }
   gpu.func @add(%x: memref<?xf32>, %o: memref<?xf32>, %f: f32) kernel {

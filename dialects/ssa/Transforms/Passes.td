@@ -99,8 +99,9 @@ def SSASortSelectionPass : Pass<"ssa-sort-selection", "::mlir::ModuleOp"> {
 def SSAMergeKernelsPass : Pass<"ssa-merge-kernels", "::mlir::ModuleOp"> {
   let summary = "keep one of kernels that are the same";
   let description = [{
-    Functions that share a part of a pattern become kernels of their own each. Kernels that differ in their name alone become one, and
-    launches of the others launch that.
+    Functions that share a part of a pattern become kernels of their own each, and so do ways of making one thing in parts or as a whole.
+    Arguments of launched kernels that nothing uses are dropped, from kernels and launches. Then kernels that differ in their name alone
+    become one, and launches of the others launch that.
   }];
   let statistics = [Statistic<"numMerged", "num-merged", "kernels left out">];
 }
