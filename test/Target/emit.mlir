@@ -45,7 +45,22 @@
 // SHOWN-NEXT: sm_100a 8.8 .target sm_100a scale: scale
 //
 // RUN: ssa-opt %S/Inputs/exp.mlir --emit=ptx --chip=sm_90a --mlir-timing -o %t.ptx 2>&1 | FileCheck %s --check-prefix=TIMING
+// Passes stand under the pipeline that they are of, each by its own name.
 // TIMING: Parser
+// TIMING: {{^.*%\)  }}Decisions
+// TIMING: {{^.*%\)    }}SSAAttachTargetPass
+// TIMING: {{^.*%\)    }}SSAChunkRowsPass
+// TIMING: {{^.*%\)  }}Kernels
+// TIMING: {{^.*%\)    }}ConvertSSAToSSAGPUPass
+// TIMING: {{^.*%\)    }}SSAMergeKernelsPass
+// TIMING: {{^.*%\)    }}CSE
+// TIMING: {{^.*%\)    }}Canonicalizer
+// TIMING: {{^.*%\)    }}SSAMergeKernelsPass
+// TIMING: {{^.*%\)  }}Verifier
+// TIMING: {{^.*%\)  }}Host functions
+// TIMING: LowerAffinePass
+// TIMING: {{^.*%\)  }}Plans
+// TIMING: {{^.*%\)  }}Lowering of kernels
 // TIMING: SSANVPTXExpandMathPass
 // TIMING: Translation to LLVM IR
 // TIMING: LLVM optimization

@@ -46,7 +46,8 @@ static LogicalResult compileBundle(ModuleOp module, ArrayRef<std::string> chips,
     json.attributeArray("targets", [&] {
       for (const std::string &name : chips) {
         OwningOpRef<ModuleOp> copy = module.clone();
-        ChipCompilation chip(*copy, options, timing);
+        TimingScope scope = timing.nest(name);
+        ChipCompilation chip(*copy, options, scope);
         if (failed(chip.decide(name)) || failed(chip.makeKernels()) || failed(chip.makePlans()) || failed(chip.makeCode())) {
           hasFailed = true;
           continue; // all chips get to say what they lack

@@ -11,9 +11,11 @@
 using namespace mlir;
 using namespace mlir::ssa;
 
-LogicalResult ChipCompilation::run(ModuleOp where, llvm::function_ref<void(OpPassManager &)> build) {
+LogicalResult ChipCompilation::run(StringRef name, ModuleOp where, llvm::function_ref<void(OpPassManager &)> build) {
+  // A scope of its own: passes are told apart by where they are, and those of the next pipeline may be where some of this one were.
+  TimingScope scope = timing.nest(name);
   PassManager pm(where.getContext(), ModuleOp::getOperationName());
-  pm.enableTiming(timing);
+  pm.enableTiming(scope);
   pm.enableVerifier(false); // it would take a third of the time; kernels are verified once, and as LLVM IR once more
   if (options.configure && failed(options.configure(pm)))
     return failure();
@@ -36,7 +38,7 @@ LogicalResult ChipCompilation::checkComplete() {
 }
 
 LogicalResult ChipCompilation::decide(StringRef chip) {
-  LogicalResult result = run(module, [&](OpPassManager &pm) {
+  LogicalResult result = run("Decisions", module, [&](OpPassManager &pm) {
     SSAAttachTargetPassOptions attach;
     attach.chip = chip.str();
     pm.addPass(createSSAAttachTargetPass(attach));
@@ -47,7 +49,7 @@ LogicalResult ChipCompilation::decide(StringRef chip) {
 }
 
 LogicalResult ChipCompilation::makeKernels() {
-  if (failed(run(module, [&](OpPassManager &pm) { buildSSADecidedToKernelsPipeline(pm, options.lowering); })))
+  if (failed(run("Kernels", module, [&](OpPassManager &pm) { buildSSADecidedToKernelsPipeline(pm, options.lowering); })))
     return failure();
   TimingScope scope = timing.nest("Verifier");
   return success(succeeded(checkComplete()) && succeeded(verify(module)));
@@ -55,7 +57,7 @@ LogicalResult ChipCompilation::makeKernels() {
 
 LogicalResult ChipCompilation::makePlans() {
   // Integer expressions in as few operations as possible.
-  LogicalResult simplified = run(module, [](OpPassManager &pm) {
+  LogicalResult simplified = run("Host functions", module, [](OpPassManager &pm) {
     OpPassManager &hosts = pm.nest<func::FuncOp>();
     hosts.addPass(createLowerAffinePass());
     hosts.addPass(createCanonicalizerPass());
@@ -83,7 +85,7 @@ LogicalResult ChipCompilation::makeCode() {
     gpu::GPUModuleOp::create(builder, module.getLoc(), "kernels");
   else
     kernels.front()->moveBefore(device->getBody(), device->getBody()->end());
-  if (failed(run(*device, buildKernelsToNVVMPipeline)))
+  if (failed(run("Lowering of kernels", *device, buildKernelsToNVVMPipeline)))
     return failure();
   auto lowered = *device->getOps<gpu::GPUModuleOp>().begin();
   FailureOr<DeviceCode> compiled = compileKernels(lowered, target, options.emission == Emission::LLVM, timing);

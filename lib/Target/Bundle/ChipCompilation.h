@@ -31,7 +31,8 @@ public:
   DeviceCode code;
 
 private:
-  LogicalResult run(ModuleOp where, llvm::function_ref<void(OpPassManager &)> build);
+  /// Runs the passes of one pipeline, whose times are told under `name`.
+  LogicalResult run(StringRef name, ModuleOp where, llvm::function_ref<void(OpPassManager &)> build);
   LogicalResult checkComplete();
 
   ModuleOp module;
