@@ -75,9 +75,10 @@ static FunctionPassManager buildPipeline(RegisterUse use) {
   pipeline.addPass(SROAPass(SROAOptions::PreserveCFG));
   pipeline.addPass(EarlyCSEPass());
   pipeline.addPass(SimplifyCFGPass());
+  // All loops are rotated before one is analyzed: it makes worthless what is known about those around it.
+  pipeline.addPass(createFunctionToLoopPassAdaptor(LoopRotatePass()));
   // Loops of known length first: what they leave is simplified once.
   LoopPassManager unroll;
-  unroll.addPass(LoopRotatePass());
   unroll.addPass(IndVarSimplifyPass());
   unroll.addPass(LoopFullUnrollPass(/*OptLevel=*/3));
   pipeline.addPass(createFunctionToLoopPassAdaptor(std::move(unroll)));
