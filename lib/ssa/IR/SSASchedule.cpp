@@ -275,10 +275,12 @@ int64_t ScheduleAttr::getSharedBytes(SparseAttendOp op) const {
     barriers = 16 * (2 * getStages() + slots + getScoreSlots(op) + getWeightSlots() + 1 + 2 * items);
     exchanged = items * 4 * (rows * getJoinedParts(op) + 2);
   }
+  // Which rows are gathered.
+  int64_t found = usesTensorMemory() && getStretches(op) == 0 && !op.isGathered() ? 4 * keys * (op.valuesAreKeys() ? 1 : 2) : 0;
   // Which rows a tile has where keys come first, and a little more.
   int64_t gathered = getOrder() == LoopOrder::key_outer ? slots * 4 * (rows + 8) : 0;
   constexpr int64_t alignment = 16;
-  return gathered + slots * rows * padded(getDim(op)) + getStages() * (keys * step + members) + exchanged + barriers + 4 * alignment;
+  return gathered + found + slots * rows * padded(getDim(op)) + getStages() * (keys * step + members) + exchanged + barriers + 4 * alignment;
 }
 
 int64_t ScheduleAttr::getBlocksPerSM(SparseAttendOp op, TargetAttr target) const {

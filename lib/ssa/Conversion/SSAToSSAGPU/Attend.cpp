@@ -48,7 +48,10 @@ private:
   LogicalResult buildKernel(Value output, Value lse, ValueRange lists, ValueRange maps, Value items);
   Value createMap(Value buffer, ArrayRef<int64_t> box);
   SmallVector<Value> createMaps();
-  SmallVector<Value> createRowMap();
+  struct RowTensor;
+  RowTensor getRowTensor(Value buffer);
+  SmallVector<Value> createRowMap(RowTensor &tensor);
+  LogicalResult gather();
   Value createQueryMap();
   void allocateParts();
 
@@ -143,6 +146,7 @@ LogicalResult AttendConversion::readSchedule() {
   auto fit = [](int64_t a, int64_t b) { return a % b == 0 || b % a == 0; };
   // No tensor map is made in a loop, where the queries are others each time.
   bool mayHaveBoxes = isAccelerated && !host.loop;
+  plan.gathers = mayHaveBoxes && plan.usesTensorMemory() && !plan.pair && plan.stretches == 0 && !op.isGathered();
   plan.hasQueryBoxes = mayHaveBoxes && !plan.isKeyOuter && !plan.usesTensorMemory() && fit(plan.tileRows, plan.group);
   // Shorter boxes take the accelerator longer than threads take to copy their rows.
   constexpr int64_t leastRows = 16;
@@ -196,35 +200,49 @@ Value AttendConversion::createMap(Value buffer, ArrayRef<int64_t> sizes) {
   return nvgpu::TmaCreateDescriptorOp::create(host.builder, loc, map, unranked, all);
 }
 
-/// Keys of all sequences and heads as rows of a map of two dimensions, one at a time, and how many of them it is to the next sequence, head and key.
-SmallVector<Value> AttendConversion::createRowMap() {
-  OpBuilder::InsertionGuard guard = host.beforeLoop();
-  Value key = host.getBuffer(op.getKey());
+/// Keys or values of all sequences and heads as rows of a tensor of two dimensions.
+struct AttendConversion::RowTensor {
+  memref::ExtractStridedMetadataOp buffer;
+  Value pitch, rows;        // elements from one row to the next, and how many there are
+  SmallVector<Value> steps; // rows from one sequence, head and number to the next
+  Value isOne, isSmall;     // i1: whether all strides are multiples of the pitch; whether i32 counts the rows
+};
+
+AttendConversion::RowTensor AttendConversion::getRowTensor(Value buffer) {
   Emitter e(host.builder, op.getLoc());
-  auto metadata = memref::ExtractStridedMetadataOp::create(host.builder, op.getLoc(), key);
-  auto sizes = metadata.getSizes(), strides = metadata.getStrides();
-  bool hasHeads = op.getKey().getType().getDimSize(1) > 1;
-  Value pitch = e.max(hasHeads ? e.min(strides[1], strides[2]) : strides[2], e.index(1)), one = e.index(1), rows = one;
-  SmallVector<Value> steps;
+  RowTensor tensor;
+  tensor.buffer = memref::ExtractStridedMetadataOp::create(host.builder, op.getLoc(), buffer);
+  auto sizes = tensor.buffer.getSizes(), strides = tensor.buffer.getStrides();
+  bool hasHeads = cast<MemRefType>(buffer.getType()).getDimSize(1) > 1;
+  Value one = e.index(1);
+  tensor.pitch = e.max(hasHeads ? e.min(strides[1], strides[2]) : strides[2], one);
+  tensor.rows = one;
   for (unsigned i = 0; i < 3; ++i) { // of one there is no next
-    Value isOne = e.eq(sizes[i], one), step = e.select(isOne, e.index(0), e.div(strides[i], pitch));
-    host.require(op, e.either(isOne, e.eq(e.rem(strides[i], pitch), e.index(0))),
-                 "expected strides of 'key' that are multiples of the least, as rows are gathered from one tensor; a schedule without 'pair' takes others");
-    rows = e.add(rows, e.mul(e.max(e.sub(sizes[i], one), e.index(0)), step));
-    steps.push_back(step);
+    Value isSingle = e.eq(sizes[i], one), step = e.select(isSingle, e.index(0), e.div(strides[i], tensor.pitch));
+    Value fits = e.either(isSingle, e.eq(e.rem(strides[i], tensor.pitch), e.index(0)));
+    tensor.isOne = tensor.isOne ? e.both(tensor.isOne, fits) : fits;
+    tensor.rows = e.add(tensor.rows, e.mul(e.max(e.sub(sizes[i], one), e.index(0)), step));
+    tensor.steps.push_back(step);
   }
-  host.require(op, e.le(rows, e.index(std::numeric_limits<int32_t>::max())), "expected less than 2^31 rows of 'key'; a schedule without 'pair' takes more");
-  Type type = op.getKey().getType().getElementType();
-  auto layout = StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, {ShapedType::kDynamic, 1});
-  auto view = MemRefType::get({ShapedType::kDynamic, plan.dim}, type, layout);
-  auto constant = [&](int64_t value) -> OpFoldResult { return host.builder.getIndexAttr(value); };
-  Value all = memref::ReinterpretCastOp::create(host.builder, op.getLoc(), view, metadata.getBaseBuffer(), OpFoldResult(metadata.getOffset()),
-                                                ArrayRef<OpFoldResult>{rows, constant(plan.dim)}, ArrayRef<OpFoldResult>{pitch, constant(1)});
-  steps.insert(steps.begin(), createMap(all, {1}));
-  return steps;
+  tensor.isSmall = e.le(tensor.rows, e.index(std::numeric_limits<int32_t>::max()));
+  return tensor;
 }
 
-/// The same of a tile of queries, or of what a list has of it where keys come first. Its rows are those of all heads of a query, then of the next, so the map sees these dimensions exchanged.
+/// The map of such rows, one at a time, and the steps.
+SmallVector<Value> AttendConversion::createRowMap(RowTensor &tensor) {
+  Type type = cast<MemRefType>(tensor.buffer.getSource().getType()).getElementType();
+  int64_t columns = cast<MemRefType>(tensor.buffer.getSource().getType()).getShape().back();
+  auto layout = StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, {ShapedType::kDynamic, 1});
+  auto view = MemRefType::get({ShapedType::kDynamic, columns}, type, layout);
+  auto constant = [&](int64_t value) -> OpFoldResult { return host.builder.getIndexAttr(value); };
+  Value all = memref::ReinterpretCastOp::create(host.builder, op.getLoc(), view, tensor.buffer.getBaseBuffer(), OpFoldResult(tensor.buffer.getOffset()),
+                                                ArrayRef<OpFoldResult>{tensor.rows, constant(columns)}, ArrayRef<OpFoldResult>{tensor.pitch, constant(1)});
+  SmallVector<Value> arguments = {createMap(all, {1})};
+  llvm::append_range(arguments, tensor.steps);
+  return arguments;
+}
+
+/// The map of a tile of queries, or of what a list has of it where keys come first. Its rows are those of all heads of a query, then of the next, so the map sees these dimensions exchanged.
 Value AttendConversion::createQueryMap() {
   Value query = host.getBuffer(op.getQuery());
   auto metadata = memref::ExtractStridedMetadataOp::create(host.builder, op.getLoc(), query);
@@ -240,8 +258,13 @@ Value AttendConversion::createQueryMap() {
 
 /// What kernels are given to copy boxes.
 SmallVector<Value> AttendConversion::createMaps() {
-  if (plan.pair)
-    return createRowMap();
+  if (plan.pair) {
+    OpBuilder::InsertionGuard guard = host.beforeLoop();
+    RowTensor keys = getRowTensor(host.getBuffer(op.getKey()));
+    host.require(op, keys.isOne, "expected strides of 'key' that are multiples of the least, as rows are gathered from one tensor; a schedule without 'pair' takes others");
+    host.require(op, keys.isSmall, "expected less than 2^31 rows of 'key'; a schedule without 'pair' takes more");
+    return createRowMap(keys);
+  }
   SmallVector<Value> maps;
   if (plan.hasQueryBoxes)
     maps.push_back(createQueryMap());
@@ -250,6 +273,29 @@ SmallVector<Value> AttendConversion::createMaps() {
   if (plan.hasBoxes && !plan.valuesAreKeys)
     maps.push_back(createMap(host.getBuffer(op.getValue()), {1, 1, plan.tileKeys / plan.stretches}));
   return maps;
+}
+
+/// Attention whose rows are gathered by the accelerator where they lie in a tensor of two dimensions, by threads else.
+LogicalResult AttendConversion::gather() {
+  Emitter e(host.builder, op.getLoc());
+  SmallVector<RowTensor, 2> tensors = {getRowTensor(host.getBuffer(op.getKey()))};
+  if (!plan.valuesAreKeys)
+    tensors.push_back(getRowTensor(host.getBuffer(op.getValue())));
+  Value fits;
+  for (const RowTensor &tensor : tensors)
+    fits = fits ? e.both(fits, e.both(tensor.isOne, tensor.isSmall)) : e.both(tensor.isOne, tensor.isSmall);
+  LogicalResult result = success();
+  e.ifThenElse(fits, [&] {
+    SmallVector<Value> maps;
+    for (RowTensor &tensor : tensors)
+      llvm::append_range(maps, createRowMap(tensor));
+    result = attend(maps);
+  }, [&] {
+    plan.gathers = false;
+    if (succeeded(result))
+      result = attend({});
+  });
+  return result;
 }
 
 LogicalResult AttendConversion::run() {
@@ -269,14 +315,14 @@ LogicalResult AttendConversion::run() {
     lists = {host.getBuffer(op.getSelections().front())};
   if (plan.split > 1)
     allocateParts();
-  if (!plan.hasBoxes && !plan.hasQueryBoxes && !plan.pair)
+  if (!plan.hasBoxes && !plan.hasQueryBoxes && !plan.pair && !plan.gathers)
     return attend({});
   // No tensor map is of a tensor without elements.
   Emitter e(host.builder, op.getLoc());
   LogicalResult result = success();
   auto hasRows = [&](Value buffer) { return e.both(e.lt(e.index(0), e.dim(buffer, 0)), e.lt(e.index(0), e.dim(buffer, 2))); };
   e.ifThenElse(e.both(hasRows(host.getBuffer(op.getQuery())), hasRows(host.getBuffer(op.getKey()))), [&] {
-    result = attend(createMaps());
+    result = plan.gathers ? gather() : attend(createMaps());
   }, [&] {
     fill(host, op, output, 0);
     fill(host, op, lse, -std::numeric_limits<double>::infinity());

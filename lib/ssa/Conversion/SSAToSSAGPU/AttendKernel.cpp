@@ -47,6 +47,9 @@ void AttendKernel::allocate() {
   keys.ring = t.alloc({plan.stages, plan.tileKeys, plan.paddedDim()}, elementType);
   if (!plan.valuesAreKeys)
     values.ring = t.alloc({plan.stages, plan.tileKeys, plan.paddedValueDim()}, elementType);
+  for (Rows *rows : {&keys, &values})
+    if (plan.gathers && rows->ring)
+      rows->rowRing = t.alloc({1, plan.tileKeys}, k.builder.getI32Type());
   numberRings = allocNumbers(plan.stages);
   if (plan.groups > 1) {
     weightTile = t.alloc({plan.tileRows, plan.tileKeys}, elementType);
@@ -75,15 +78,12 @@ void AttendKernel::readSizes() {
     next = firstFreeKeyOuterArg;
   if (plan.hasQueryBoxes)
     queryMap = k.getArgument(next++);
-  if (plan.pair) {
-    keys.map = k.getArgument(next++);
-    for (Value &step : rowSteps)
-      step = k.getArgument(next++);
-  }
-  if (plan.hasBoxes) {
-    keys.map = k.getArgument(next++);
-    if (!plan.valuesAreKeys)
-      values.map = k.getArgument(next++);
+  for (Rows *rows : {&keys, &values}) {
+    if ((!plan.pair && !plan.gathers && !plan.hasBoxes) || (rows == &values && plan.valuesAreKeys))
+      continue;
+    rows->map = k.getArgument(next++);
+    for (Value &step : rows->rowSteps)
+      step = plan.hasBoxes ? Value() : k.getArgument(next++);
   }
   for (size_t i = 0, count = plan.join ? plan.join->get().size() : 0; i < count; ++i)
     joinedBuffers.push_back(k.getArgument(next++));

@@ -47,6 +47,7 @@ struct AttendPlan {
   int64_t stretches;         // of neighbours that the keys of a step are, see ScheduleAttr
   bool hasBoxes;             // which are copied as boxes of tensors
   bool hasQueryBoxes;        // so are tiles of queries
+  bool gathers;              // rows that are no neighbours are gathered from a tensor of two dimensions
   int64_t rowsOfBox = 1;     // where keys come first: rows of a tile that are of one entry, which is a box of queries; 1 where these are no boxes
   int64_t threads, blocksPerSM;
   int64_t maxBlocks;         // of the grid
@@ -126,6 +127,7 @@ private:
     BufferView view;
     Value ring, map, pipe;
     int64_t columns, firstColumn = 0;
+    Value rowRing, rowSteps[3]; // which rows of the map are gathered; how many it is to those of the next sequence, head and number
   };
   /// What the mask has to know of the keys of a step: their numbers, and who takes part.
   struct Numbers {
@@ -210,6 +212,8 @@ private:
   void beginTensorOutputs(const Item &item, Value keyTicket, Value weightTicket, Value adds);
   void softmax(Value total);
   void correct(Value rescale, Value weightTicket);
+  void findRows(const Item &item, const KeySlots &slots, Value step, const Rows &rows, Value found);
+  Value gatherSteps(const Item &item, const KeySlots &slots, Value steps, Value first);
   void handOver(const Item &item, ScoreTiles &scores, Value ticket, Value steps, Value held, Value sum);
   void storeWeights(Value weights, Value ticket);
   void finish(Value total);
@@ -219,7 +223,6 @@ private:
   Value produceStepsInPair(const Item &item, const KeySlots &slots, Value steps, Value first);
   SmallVector<int64_t> getKeyPieces() const;
   Value getPlaceOfHalf(Value ticket, unsigned half, bool ofValues);
-  void findRowsInPair(const Item &item, const KeySlots &slots, Value step);
   void gatherInPair(const Rows &rows, Value step, Value first, Value column, Value ticket, Value isCopied = {});
   void gatherKeysInPair(Value step, Value ticket);
   void gatherValuesInPair(Value step, Value ticket);
@@ -308,7 +311,7 @@ private:
     int64_t first, columns; // of those that a thread has
   };
   SmallVector<OutputPart> outputParts;
-  Value numberPipe, rowRing, rowSteps[3], stepsPipe, scorePipe, weightPipe, outputPipe, factorPipe, factorRing, countRing;
+  Value numberPipe, stepsPipe, scorePipe, weightPipe, outputPipe, factorPipe, factorRing, countRing;
   SmallVector<Value> otherFactorRings; // of the other parts of `plan.join`
 };
 

@@ -48,7 +48,7 @@ void AttendKernel::allocatePair() {
   inPlace.ring = t.alloc({sharedSlots, ofHalf, plan.columnsInPlace()}, elementType);
   keys.ring = keySlots > 0 ? t.alloc({keySlots, ofHalf, piece}, elementType) : Value();
   values.ring = valueSlots > 0 ? t.alloc({valueSlots, ofHalf, plan.columnsApart()}, elementType) : Value();
-  rowRing = t.alloc({2, plan.tileKeys}, i32);
+  keys.rowRing = t.alloc({2, plan.tileKeys}, i32);
   numberRings = allocNumbers(plan.stages);
   scratch = t.alloc({1, plan.groups * rows}, f32);
   allocateHandOver();
@@ -73,21 +73,6 @@ void AttendKernel::allocatePair() {
 // Copies
 //===----------------------------------------------------------------------===//
 
-/// Which rows of the map the keys of a step are; none where no query of the tile sees them.
-void AttendKernel::findRowsInPair(const Item &item, const KeySlots &slots, Value step) {
-  Value number = slots.firstStep ? k.add(slots.firstStep, step) : step;
-  Value base = k.add(k.mul(item.batch, rowSteps[0]), k.mul(getHead(item, keys), rowSteps[1]));
-  auto getNumber = [&](Value entry) {
-    return slots.isContiguous() ? slots.getNumber(k, slots.getStep(k, number), entry)
-                                : slots.getNumber(k, k.add(k.mul(number, k.i32(plan.tileKeys)), entry));
-  };
-  t.fill(t.slot(rowRing, k.rem(step, k.i32(2))), [&](Value entry) {
-    constexpr int64_t none = -1;
-    Value key = getNumber(entry), isVisible = slots.isInSight(k, key), row = k.select(isVisible, key, k.i32(0));
-    return k.select(isVisible, k.add(k.toI32(base), k.mul(row, k.toI32(rowSteps[2]))), k.i32(none));
-  });
-}
-
 /// The ticket of a half of what is in place: keys are handed over first, values then, so each has a parity of its own.
 Value AttendKernel::getPlaceOfHalf(Value ticket, unsigned half, bool ofValues) {
   int64_t steps = plan.stages + 1;
@@ -97,7 +82,7 @@ Value AttendKernel::getPlaceOfHalf(Value ticket, unsigned half, bool ofValues) {
 /// Columns from `column` on of half of the keys of a step, from entry `first` on; with `isCopied`, only if that is true: else what is there stays.
 void AttendKernel::gatherInPair(const Rows &rows, Value step, Value first, Value column, Value ticket, Value isCopied) {
   int64_t slots = cast<ssa_gpu::PipeType>(rows.pipe.getType()).getSlots();
-  Value numbers = t.slot(rowRing, k.rem(step, k.i32(2)));
+  Value numbers = t.slot(keys.rowRing, k.rem(step, k.i32(2)));
   t.acquire(rows.pipe, ticket);
   auto gather = [&] {
     t.gatherBox(keys.map, column, t.slot(rows.ring, slotOf(ticket, slots)), rows.pipe, ticket, [&](Value row) { return t.loadEntry(numbers, k.add(first, row)); });
@@ -131,7 +116,7 @@ Value AttendKernel::produceStepsInPair(const Item &item, const KeySlots &slots, 
   Value one = k.i32(1);
   return k.loop(k.i32(0), k.add(steps, one), one, {first, first}, [&](Value step, ValueRange tickets) -> SmallVector<Value> {
     Value ticket = tickets[0], before = tickets[1], isStep = k.lt(step, steps);
-    findRowsInPair(item, slots, step);
+    findRows(item, slots, step, keys, t.slot(keys.rowRing, k.rem(step, k.i32(2))));
     t.barrier();
     k.ifThen(isStep, [&] { gatherKeysInPair(step, ticket); });
     k.ifThen(k.lt(k.i32(0), step), [&] { gatherValuesInPair(k.sub(step, one), before); });

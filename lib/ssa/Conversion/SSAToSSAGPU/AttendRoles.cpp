@@ -131,6 +131,8 @@ void AttendKernel::produce(Value total) {
 Value AttendKernel::produceSteps(const Item &item, const KeySlots &slots, Value steps, Value first) {
   if (plan.pair)
     return produceStepsInPair(item, slots, steps, first);
+  if (plan.gathers)
+    return gatherSteps(item, slots, steps, first);
   // What is to be copied next is looked up before there is room for it.
   Lookup carried = lookUp(item, slots, k.i32(0));
   carried.push_back(first);

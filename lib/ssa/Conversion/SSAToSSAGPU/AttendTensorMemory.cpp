@@ -98,6 +98,47 @@ void AttendKernel::load(Value total) {
   });
 }
 
+/// Which rows of their map the keys or values of a step are; none where no query of the tile sees them.
+void AttendKernel::findRows(const Item &item, const KeySlots &slots, Value step, const Rows &rows, Value found) {
+  Value number = slots.firstStep ? k.add(slots.firstStep, step) : step;
+  Value base = k.add(k.mul(item.batch, rows.rowSteps[0]), k.mul(getHead(item, rows), rows.rowSteps[1]));
+  auto getNumber = [&](Value entry) {
+    return slots.isContiguous() ? slots.getNumber(k, slots.getStep(k, number), entry)
+                                : slots.getNumber(k, k.add(k.mul(number, k.i32(plan.tileKeys)), entry));
+  };
+  t.fill(found, [&](Value entry) {
+    constexpr int64_t none = -1;
+    Value key = getNumber(entry), isVisible = slots.isInSight(k, key), row = k.select(isVisible, key, k.i32(0));
+    return k.select(isVisible, k.add(k.toI32(base), k.mul(row, k.toI32(rows.rowSteps[2]))), k.i32(none));
+  });
+}
+
+/// The steps of an item whose keys are no neighbours; the next ticket.
+Value AttendKernel::gatherSteps(const Item &item, const KeySlots &slots, Value steps, Value first) {
+  return k.loop(k.i32(0), steps, k.i32(1), first, [&](Value step, ValueRange carried) -> SmallVector<Value> {
+    Value ticket = carried[0], stage = slotOf(ticket, plan.stages);
+    auto foundOf = [&](const Rows &rows) { return t.slot(rows.rowRing, k.i32(0)); };
+    for (const Rows *rows : {&keys, &values})
+      if (rows->rowRing)
+        findRows(item, slots, step, *rows, foundOf(*rows));
+    t.barrier();
+    auto gather = [&](const Rows &rows, Value column) {
+      Value found = foundOf(rows);
+      t.gatherBox(rows.map, column, t.slot(rows.ring, stage), rows.pipe, ticket, [&](Value row) { return t.loadEntry(found, row); });
+      t.publish(rows.pipe, ticket);
+    };
+    t.acquire(keys.pipe, ticket);
+    loadNumbers(slots, step, {}, getNumbers(stage));
+    gather(keys, k.i32(0));
+    if (!plan.valuesAreKeys) {
+      t.acquire(values.pipe, ticket);
+      gather(values, item.valuePart ? k.mul(k.toI32(item.valuePart), k.i32(plan.paddedValueDim())) : k.i32(0));
+    }
+    t.barrier(); // what was found has been read
+    return {next(ticket, plan.stages)};
+  })[0];
+}
+
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//

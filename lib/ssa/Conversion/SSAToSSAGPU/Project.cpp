@@ -3,7 +3,7 @@
 //===----------------------------------------------------------------------===//
 //
 // On tensor cores an item is a tile of rows and a tile of columns of one head; both operands pass by in steps of the inner
-// dimension. On CUDA cores, for f32, mixed types and rows of odd length, a thread computes one value.
+// dimension. With `tcgen05` the sums are in tensor memory. On CUDA cores, for f32, mixed types and rows of odd length, a thread computes one value.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,27 +34,34 @@ struct ProjectSizes {
 
 class ProjectTileKernel : public KernelBuilder {
 public:
-  static constexpr int64_t warps = 4, tileRows = 16 * warps, tileInner = 64, maxColumns = 64, stages = 3;
+  static constexpr int64_t warps = 4, tileInner = 64, maxColumns = 64, stages = 3;
 
   ProjectTileKernel(HostFunction &host, ProjectOp op, TargetAttr target, ValueRange arguments, int64_t inputWidth, int64_t weightWidth)
       : KernelBuilder(host.builder, op, "ssa_project", 32 * warps, arguments), host(host), sizes(op),
-        family(target.hasWGMMA() ? ssa_gpu::Family::wgmma : ssa_gpu::Family::mma_sync),
-        elementType(op.getInput().getType().getElementType()), columnTiles(ssa::ceilDiv(sizes.rank, maxColumns)),
+        usesTensorMemory(target.hasTCGen05()), family(target.hasWGMMA() ? ssa_gpu::Family::wgmma : ssa_gpu::Family::mma_sync),
+        tileRows(usesTensorMemory ? ssa_gpu::TensorMemoryType::lanes : 16 * warps), elementType(op.getInput().getType().getElementType()), columnTiles(ssa::ceilDiv(sizes.rank, maxColumns)),
         tileColumns(ssa::ceilDiv(ssa::ceilDiv(sizes.rank, columnTiles), 16) * 16), steps(ssa::ceilDiv(sizes.dim, tileInner)),
         inputWidth(inputWidth), weightWidth(weightWidth) {}
 
   void build(Value output);
 
 private:
-  void buildItem(Value item);
+  /// The ticket after those that the item has taken.
+  Value buildItem(Value item, Value ticket);
+  Value multiply(TileEmitter &t);
+  std::pair<Value, Value> multiplyInTensors(TileEmitter &t, Value ticket);
+  void beginInTensors(TileEmitter &t, Value step, Value ticket);
   void loadStep(TileEmitter &t, Value step);
   /// Builds `body` for a full part of `count`, or for the last with what is left; `number` says which part it is.
   void forPart(Value number, int64_t parts, int64_t size, int64_t count, llvm::function_ref<void(int64_t size)> body);
 
   HostFunction &host;
   ProjectSizes sizes;
-  ssa_gpu::Family family;
+  bool usesTensorMemory;
+  ssa_gpu::Family family; // of products in registers
+  int64_t tileRows;
   Type elementType;
+  Value productPipe, product; // in tensor memory
   int64_t columnTiles, tileColumns, steps, inputWidth, weightWidth;
 
   // Of the item.
@@ -96,8 +103,47 @@ void ProjectTileKernel::loadStep(TileEmitter &t, Value step) {
   t.commitCopies();
 }
 
-void ProjectTileKernel::buildItem(Value item) {
-  TileEmitter t(*this, tileRows);
+/// The sums of a tile, in registers.
+Value ProjectTileKernel::multiply(TileEmitter &t) {
+  Value zeros = t.constant(t.accumulatorType(tileColumns, builder.getF32Type()), builder.getF32FloatAttr(0));
+  return loop(i32(0), i32(steps), i32(1), zeros, [&](Value step, ValueRange carried) -> SmallVector<Value> {
+    t.waitCopies(stages - 2);
+    loadStep(t, add(step, i32(stages - 1)));
+    Value stage = rem(step, i32(stages)), lhs = t.slot(inputRing, stage);
+    if (family == ssa_gpu::Family::mma_sync)
+      lhs = t.loadOperand(lhs);
+    return {t.mma(family, lhs, t.slot(weightRing, stage), /*transposed=*/false, carried[0])};
+  })[0];
+}
+
+/// Begins the product of a step and waits for its end: then its operands may be overwritten.
+void ProjectTileKernel::beginInTensors(TileEmitter &t, Value step, Value ticket) {
+  Value stage = rem(step, i32(stages));
+  t.acquire(productPipe, ticket);
+  t.mmaTensor(t.slot(inputRing, stage), t.slot(weightRing, stage), /*transposed=*/false, product, lt(i32(0), step));
+  t.publish(productPipe, ticket, /*afterProducts=*/true);
+  t.await(productPipe, ticket);
+}
+
+/// The same by `tcgen05`, and the ticket after those that it takes.
+std::pair<Value, Value> ProjectTileKernel::multiplyInTensors(TileEmitter &t, Value ticket) {
+  auto next = [&](Value ticket) { return bitXor(ticket, i32(1)); }; // of one slot tickets are 0 and 1
+  ticket = loop(i32(0), i32(steps - 1), i32(1), ticket, [&](Value step, ValueRange carried) -> SmallVector<Value> {
+    t.waitCopies(stages - 2);
+    loadStep(t, add(step, i32(stages - 1)));
+    beginInTensors(t, step, carried[0]);
+    t.release(productPipe, carried[0]);
+    return {next(carried[0])};
+  })[0];
+  t.waitCopies(0);
+  beginInTensors(t, i32(steps - 1), ticket);
+  Value sum = t.loadTensor(product, i32(0), tileColumns);
+  t.release(productPipe, ticket);
+  return {sum, next(ticket)};
+}
+
+Value ProjectTileKernel::buildItem(Value item, Value ticket) {
+  TileEmitter t(*this, tileRows, /*groups=*/1, /*rowwise=*/usesTensorMemory);
   inputView = BufferView(*this, getArgument(inputArg));
   weightView = BufferView(*this, getArgument(weightArg));
   Value rows = dim(inputView.buffer, 2), rowTiles = ceilDiv(rows, index(tileRows));
@@ -116,29 +162,32 @@ void ProjectTileKernel::buildItem(Value item) {
   gpu::BarrierOp::create(builder, loc); // tiles of the last item have been read
   for (int64_t s = 0; s + 1 < stages; ++s)
     loadStep(t, i32(s));
-  Value zeros = t.constant(t.accumulatorType(tileColumns, builder.getF32Type()), builder.getF32FloatAttr(0));
-  Value sum = loop(i32(0), i32(steps), i32(1), zeros, [&](Value step, ValueRange carried) -> SmallVector<Value> {
-    t.waitCopies(stages - 2);
-    loadStep(t, add(step, i32(stages - 1)));
-    Value stage = rem(step, i32(stages)), lhs = t.slot(inputRing, stage);
-    if (family == ssa_gpu::Family::mma_sync)
-      lhs = t.loadOperand(lhs);
-    return {t.mma(family, lhs, t.slot(weightRing, stage), /*transposed=*/false, carried[0])};
-  })[0];
+  auto [sum, after] = usesTensorMemory ? multiplyInTensors(t, ticket) : std::pair(multiply(t), ticket);
   BufferView outputView(*this, getArgument(outputArg));
-  forPart(columnTile, columnTiles, tileColumns, sizes.rank, [&](int64_t columns) {
+  forPart(columnTile, columnTiles, tileColumns, sizes.rank, [&, sum = sum](int64_t columns) {
     Value column = mul(toIndex(columnTile), index(tileColumns));
     t.storeRows(sum, outputView.buffer, columns, columns % 2 == 0 ? 2 : 1, [&](Value row) -> RowPlace {
       Value n = add(firstRow, toIndex(row));
       return {add(outputView.getBegin(*this, {batch, head, n}), column), lt(n, rows)};
     });
   });
+  return after;
 }
 
 void ProjectTileKernel::build(Value output) {
   Emitter e(host.builder, loc);
   Value tiles = e.mul(e.ceilDiv(e.dim(output, 2), e.index(tileRows)), e.index(columnTiles));
-  forEachItem(e.mul(e.mul(e.dim(output, 0), e.index(sizes.heads)), tiles), [&](Value item) { buildItem(item); });
+  Value total = addItems(e.mul(e.mul(e.dim(output, 0), e.index(sizes.heads)), tiles), maxGrid);
+  SmallVector<Value> tensors;
+  if (usesTensorMemory) {
+    TileEmitter t(*this, tileRows, /*groups=*/1, /*rowwise=*/true);
+    productPipe = t.allocPipe(1, /*producers=*/1, /*consumers=*/warps);
+    tensors = t.allocTensors({{{tileRows, tileColumns}, builder.getF32Type()}});
+    product = tensors.front();
+  }
+  forEachItem(total, i32(0), [&](Value item, ValueRange carried) -> SmallVector<Value> { return {buildItem(item, carried[0])}; });
+  if (usesTensorMemory)
+    TileEmitter(*this, tileRows).freeTensors(tensors);
   finish();
 }
 
