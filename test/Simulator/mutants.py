@@ -31,6 +31,7 @@ CASES = {
     "window_sink": ((1, 5, 260), (2, 150, 300)),
     "attend at 16 x 64, group 4": ((1, 5, 700), (1, 40, 300)),
     "pair, all keys, 3 heads": ((1, 5, 260), (1, 70, 300)),
+    "pair, three pieces of values": ((1, 5, 260), (1, 70, 300)),
     "moba_select": ((1, 130, 400),),
     "nsa_select": ((1, 20, 300), (1, 70, 300)),
     "low_rank_select": ((1, 20, 200), (1, 150, 300)),

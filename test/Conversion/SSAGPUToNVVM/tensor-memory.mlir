@@ -9,7 +9,8 @@
 !rows = tensor<128xf32, #ssa_gpu.rows<rowwise = true>>
 
 gpu.module @kernels {
-  // Tensor memory is there before roles begin and is freed when all threads are back. One thread begins products; the barrier hears of their end.
+  // Tensor memory is there before roles begin and is freed when all threads are back. One thread begins products; the barrier hears of their end. Between roles
+  // that both access tensor memory there are fences, not where one hands over what others have copied.
   // CHECK-LABEL: gpu.func @products
   // CHECK: tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32
   // CHECK: tcgen05.fence::before_thread_sync
@@ -26,6 +27,10 @@ gpu.module @kernels {
   // CHECK: tcgen05.fence::before_thread_sync
   // CHECK: mbarrier.arrive
   // CHECK: setmaxregister
+  // CHECK: mbarrier.try_wait
+  // CHECK: tcgen05.fence::after_thread_sync
+  // CHECK: mbarrier.try_wait
+  // CHECK-NOT: tcgen05.fence
   // CHECK: elect.sync
   // CHECK-COUNT-4: tcgen05.mma.cta_group::1.kind::f16
   // CHECK: tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64
@@ -40,8 +45,9 @@ gpu.module @kernels {
     %right = ssa_gpu.alloc {offset = 16384 : i64} : !right
     %pipe = ssa_gpu.alloc_pipe {producers = 1 : i64, consumers = 4 : i64, offset = 24576 : i64} : !ssa_gpu.pipe<2>
     %back = ssa_gpu.alloc_pipe {producers = 4 : i64, consumers = 1 : i64, offset = 24608 : i64} : !ssa_gpu.pipe<1>
+    %full = ssa_gpu.alloc_pipe {producers = 1 : i64, consumers = 1 : i64, offset = 24624 : i64} : !ssa_gpu.pipe<1>
     %scores, %weights = ssa_gpu.alloc_tensors {offset = 24640 : i64} : !scores, !weights
-    ssa_gpu.roles threads [128, 32] registers [232, 40] {
+    ssa_gpu.roles threads [128, 32, 32] registers [232, 40, 40] {
       ssa_gpu.await %pipe[%c0] : !ssa_gpu.pipe<2>
       %score = ssa_gpu.slot %scores[%c0] : !scores -> !score
       %tile = ssa_gpu.load_tensor %score[%c0] : !score -> !tile
@@ -49,9 +55,13 @@ gpu.module @kernels {
       ssa_gpu.store_tensor %double to %weights[%c0] : !tile, !weights
       ssa_gpu.publish %back[%c0] : !ssa_gpu.pipe<1>
     }, {
+      ssa_gpu.await %back[%c0] : !ssa_gpu.pipe<1>
+      ssa_gpu.await %full[%c0] : !ssa_gpu.pipe<1>
       %score = ssa_gpu.slot %scores[%c0] : !scores -> !score
       ssa_gpu.mma_tensor %left, transposed %right to %score adds %false : !left, !right, !score
       ssa_gpu.publish %pipe[%c0] after products : !ssa_gpu.pipe<2>
+    }, {
+      ssa_gpu.publish %full[%c0] : !ssa_gpu.pipe<1>
     }
     ssa_gpu.free_tensors %scores, %weights : !scores, !weights
     gpu.return

@@ -110,6 +110,10 @@ Value makeDescriptor(ThreadEmitter &e, Value address, int64_t leading);
 
 /// True if the role that an op is in, or else the kernel, accesses tensor memory.
 bool usesTensorMemory(Operation *op);
+
+/// True if an op on a pipe stands between accesses to it: of the op's program, and of another one that has the pipe.
+bool ordersTensorMemory(Operation *op, Value pipe);
+
 /// True if products of a kernel read shared memory through another proxy than copies write it through.
 bool needsProxyFence(Operation *op);
 /// Orders accesses to tensor memory before or after a barrier.

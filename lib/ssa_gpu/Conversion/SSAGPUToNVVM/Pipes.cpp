@@ -83,7 +83,6 @@ void meetPair(ThreadEmitter &e, Value barrier, Value parity) {
   constexpr StringLiteral arrive = "{\n\t.reg .b32 remote;\n\tmapa.shared::cluster.u32 remote, $0, 0;\n\t"
                                    "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n\t}";
   ifFirstOfPair(e, [&] { wait(e, barrier, parity, "cluster"); }, [&] {
-    fenceTensors(e, /*before=*/true);
     NVVM::SyncWarpOp::create(e.builder, e.loc, e.i32(-1));
     scf::IfOp::create(e.builder, e.loc, e.lt(e.lane(), 1), [&](OpBuilder &, Location) {
       callAsm(e, arrive, "r", {barrier});
@@ -152,7 +151,8 @@ struct ConvertPipeOp : OpConversionPattern<Op> {
     if constexpr (std::is_same_v<Op, AcquireOp> || std::is_same_v<Op, AwaitOp>)
       if (op.getPair()) {
         meetPair(e, getPairBarrier(e, pipe, turn, slots), turn.parity);
-        fenceTensors(e, /*before=*/false);
+        if (ordersTensorMemory(op, op.getPipe()))
+          fenceTensors(e, /*before=*/false);
       }
     rewriter.eraseOp(op);
     return success();
@@ -161,14 +161,14 @@ struct ConvertPipeOp : OpConversionPattern<Op> {
 private:
   static void wait(ThreadEmitter &e, Op op, Value barrier, Value parity) {
     ::wait(e, barrier, parity);
-    if (usesTensorMemory(op))
+    if (ordersTensorMemory(op, op.getPipe()))
       fenceTensors(e, /*before=*/false);
   }
 
   void arrive(ThreadEmitter &e, Op op, Value barrier) const {
     if (op.getProducts())
       return arriveAfterProducts(e, op, barrier);
-    if (usesTensorMemory(op))
+    if (ordersTensorMemory(op, op.getPipe()))
       fenceTensors(e, /*before=*/true);
     ::arrive(e, barrier, everyLaneArrives);
   }

@@ -21,15 +21,27 @@ void ssa_gpu::fenceTensors(ThreadEmitter &e, bool before) {
   e.orderingAsm(before ? "tcgen05.fence::before_thread_sync;" : "tcgen05.fence::after_thread_sync;", "", {});
 }
 
-bool ssa_gpu::usesTensorMemory(Operation *op) {
+/// The kernel, or the role, that an op is in.
+static Region *getProgram(Operation *op) {
   Region *program = op->getParentRegion();
   while (!isa<gpu::GPUFuncOp, RolesOp>(program->getParentOp()))
     program = program->getParentRegion();
-  return program
+  return program;
+}
+
+bool ssa_gpu::usesTensorMemory(Operation *op) {
+  return getProgram(op)
       ->walk([](Operation *inner) {
         return isa<MmaTensorOp, LoadTensorOp, StoreTensorOp>(inner) ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
+}
+
+bool ssa_gpu::ordersTensorMemory(Operation *op, Value pipe) {
+  Region *program = getProgram(op);
+  return usesTensorMemory(op) && (isa<gpu::GPUFuncOp>(program->getParentOp()) || llvm::any_of(pipe.getUsers(), [&](Operation *user) {
+           return getProgram(user) != program && usesTensorMemory(user);
+         }));
 }
 
 void ssa_gpu::arriveAfterProducts(ThreadEmitter &e, Operation *op, Value barrier) {
