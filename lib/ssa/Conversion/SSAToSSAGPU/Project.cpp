@@ -135,7 +135,7 @@ std::pair<Value, Value> ProjectTileKernel::multiplyInTensors(TileEmitter &t, Val
     t.release(productPipe, carried[0]);
     return {next(carried[0])};
   })[0];
-  t.waitCopies(0);
+  t.waitCopies(stages - 2);
   beginInTensors(t, i32(steps - 1), ticket);
   Value sum = t.loadTensor(product, i32(0), tileColumns);
   t.release(productPipe, ticket);
