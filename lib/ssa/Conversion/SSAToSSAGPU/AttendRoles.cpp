@@ -31,9 +31,10 @@ Value AttendKernel::slotOf(Value ticket, int64_t slots) {
 }
 
 void AttendKernel::buildRoles(Value total) {
-  // Producers keep few values; the others share what registers are left, in eights.
+  // Producers keep few values, more where two steps are under way or places of rows are looked up an item ahead; the others share what registers are
+  // left, in eights.
   constexpr int64_t most = 240;
-  int64_t producerRegisters = plan.takesTurns ? 56 : 40; // with two steps under way they keep the places of both
+  int64_t producerRegisters = plan.takesTurns ? 56 : plan.isStepwise() && !plan.hasQueryBoxes ? 72 : 40;
   int64_t warpgroups = plan.consumers() / 128, share = 65536 / plan.threads / plan.blocksPerSM / 8 * 8;
   int64_t registers = (share * (warpgroups + 1) - producerRegisters) / warpgroups / 8 * 8;
   producerRegisters = std::max(producerRegisters, (share * (warpgroups + 1) - registers * warpgroups) / 8 * 8); // what the eights leave

@@ -75,9 +75,8 @@ Value BlockTopK::scanRow(Value init, llvm::function_ref<Value(ArrayRef<Value> sc
       numbers.push_back(add(add(row.begin, first), add(thread(), i32(u * threads))));
     return row.loadMarked(numbers, areAll);
   };
-  // The scores of the next strides are under way while some are looked at; behind the last ones come their own again.
   Value last = sub(whole, i32(chunk));
-  auto visitWhole = [&]() -> SmallVector<Value> {
+  auto visitAhead = [&]() -> SmallVector<Value> {
     SmallVector<Value> state = loadFrom(i32(0), unroll, /*areAll=*/true);
     state.push_back(init);
     return {loop(i32(0), whole, i32(chunk), state, [&](Value first, ValueRange carried) {
@@ -86,10 +85,14 @@ Value BlockTopK::scanRow(Value init, llvm::function_ref<Value(ArrayRef<Value> sc
       return next;
     }).back()};
   };
-  Value carried = ifElse(lt(i32(0), whole), init.getType(), visitWhole, [&] { return SmallVector<Value>{init}; })[0];
-  return loop(whole, count, i32(threads), carried, [&](Value first, ValueRange carried) {
-    return SmallVector<Value>{visit(loadFrom(first, 1, /*areAll=*/false), first, carried[0])};
-  })[0];
+  auto visitFrom = [&](int64_t strides, bool areAll) {
+    return [&, strides, areAll](Value first, ValueRange carried) { return SmallVector<Value>{visit(loadFrom(first, strides, areAll), first, carried[0])}; };
+  };
+  // The scores of the next strides are under way while some are looked at, behind the last ones their own again; where columns may be forced what tells
+  // these takes the registers.
+  Value carried = row.canForce() ? loop(i32(0), whole, i32(chunk), init, visitFrom(unroll, /*areAll=*/true))[0]
+                                 : ifElse(lt(i32(0), whole), init.getType(), visitAhead, [&] { return SmallVector<Value>{init}; })[0];
+  return loop(whole, count, i32(threads), carried, visitFrom(1, /*areAll=*/false))[0];
 }
 
 /// Fills the buffer with the keys that reach the bound; how many the warp found.

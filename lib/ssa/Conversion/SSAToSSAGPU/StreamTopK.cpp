@@ -15,7 +15,7 @@ using namespace mlir::ssa;
 static constexpr int64_t keysAtATime = 8;
 
 StreamSelector::StreamSelector(BlockKernel &k, TopKOp op, const TopKOperands &in, int64_t stretch, int64_t loadsOfScore)
-    : Emitter(k.builder, k.loc), row(k, op, in), k(k), canForce(op.getInitBlocks() || op.getLocalBlocks()), width(op.getType().getWidth()),
+    : Emitter(k.builder, k.loc), row(k, op, in), k(k), width(op.getType().getWidth()),
       scoresAtATime(std::max<int64_t>(16 / loadsOfScore, 1)), slack(width / 4), trigger(FusedSelectAttr::getListTrigger(width)), capacity(FusedSelectAttr::getListEntries(width, stretch)) {
   assert(width > 0 && width + slack <= trigger && "expected room in the list");
 }
@@ -141,7 +141,7 @@ SmallVector<Value> StreamSelector::narrow(Value count, ValueRange range, int64_t
 /// What `width` keys of the list, and up to `slack` more, pass; all of them where there are no more than `width`.
 StreamSelector::Threshold StreamSelector::findThreshold(Value count, int64_t slack) {
   Value isShort = le(count, i32(width)), low = umax(getState(floorWord), i32(1));
-  Value high = canForce ? i32(int32_t(forcedKey)) : umax(getState(greatestWord), low);
+  Value high = row.canForce() ? i32(int32_t(forcedKey)) : umax(getState(greatestWord), low);
   SmallVector<Value> found = loopWhile(
       {low, high, i32(width), isShort, i32(0)}, [&](ValueRange range) { return eq(range[3], bit(false)); },
       [&](ValueRange range) { return narrow(count, range, slack); });
@@ -173,7 +173,7 @@ void StreamSelector::begin() {
 void StreamSelector::takeColumns(Value first, Value end, bool haveScores) {
   int64_t chunk = scoresAtATime * warpSize;
   Value floor = getState(floorWord), bound = add(floor, i32(1));
-  if (canForce)
+  if (row.canForce())
     bound = select(eq(floor, i32(int32_t(forcedKey))), floor, bound);
   Value boundScore = row.getBoundScore(bound), rowEnd = row.end;
   first = max(first, row.begin);
@@ -186,7 +186,7 @@ void StreamSelector::takeColumns(Value first, Value end, bool haveScores) {
     SmallVector<Value> scores = row.loadMarked(numbers, areAll);
     Value count = carried[0], greatest = carried[1];
     for (Value score : scores)
-      if (!canForce)
+      if (!row.canForce())
         greatest = arith::MaxNumFOp::create(builder, loc, greatest, score);
     listScores(scores, from, boundScore, count);
     return {count, greatest};
@@ -203,7 +203,7 @@ void StreamSelector::takeColumns(Value first, Value end, bool haveScores) {
   row.end = rowEnd;
   k.warpBarrier();
   setState(countWord, state[0]);
-  if (!canForce)
+  if (!row.canForce())
     setState(greatestWord, umax(greatest, k.warpMax(row.getScoreKey(state[1]))));
   k.warpBarrier();
 }
@@ -215,7 +215,7 @@ void StreamSelector::take(Value first, Value end) {
 }
 
 void StreamSelector::takeForced(Value first, Value end) {
-  if (!canForce)
+  if (!row.canForce())
     return;
   row.useScores([&](Value) { return f32(-std::numeric_limits<double>::infinity()); }, i32(0));
   takeColumns(first, end, /*haveScores=*/false);

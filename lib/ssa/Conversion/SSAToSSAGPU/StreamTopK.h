@@ -57,7 +57,6 @@ private:
   void setState(StateWord word, Value v);
 
   BlockKernel &k;
-  bool canForce;
   int64_t width, scoresAtATime, slack, trigger, capacity;
   Value shared, stateBegin, histogramBegin; // words (index)
   Value list;

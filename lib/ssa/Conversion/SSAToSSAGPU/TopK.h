@@ -85,6 +85,8 @@ public:
   Value reaches(Value marked, Value boundScore);
   /// The least score whose key is at least `key`.
   Value getBoundScore(Value key);
+  /// Whether there may be columns that are taken whatever their score.
+  bool canForce() { return op.getInitBlocks() || op.getLocalBlocks(); }
   /// The greatest key that there can be, if `greatest` is that of the scores.
   Value getGreatestKey(Value greatest) { return canForce() ? k.i32(int32_t(forcedKey)) : greatest; }
 
@@ -120,7 +122,6 @@ private:
   Value withForced(Value key, Value marked);
   Value getBlock(Value column);
   Value loadEntry(Value column);
-  bool canForce() { return op.getInitBlocks() || op.getLocalBlocks(); }
   bool isWithin() { return bool(op.getWithin()); }
   int64_t blocksPerEntry() { return op.getWithin().getType().getKeyBlock() / type.getKeyBlock(); }
 
