@@ -305,8 +305,10 @@ LogicalResult AttendConversion::run() {
   captured = *values;
   if (joined)
     joined->requireSizes(host, output);
-  if (joined && plan.split == 1 && !plan.isKeyOuter) // else those who join partial outputs do it
+  if (joined && plan.split == 1 && !plan.isKeyOuter) { // else those who join partial outputs do it
     plan.join = &*joined;
+    plan.gathers = false; // with rows of other parts to read it spills
+  }
   if (plan.memberWords > 0)
     lists = uniteLists(host, op, *plan.selection, plan.memberWords, rows.mostBatches, rows.mostQueries);
   else if (plan.isKeyOuter)
