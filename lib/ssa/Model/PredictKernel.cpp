@@ -45,7 +45,9 @@ static double setProducts(Prediction &p, double pairs, int64_t dim, Type type, T
   double flop = 2 * pairs * dim;
   bool onTensorCores = type == other && type.getIntOrFloatBitWidth() <= 16 && dim % 2 == 0;
   if (onTensorCores) {
-    p.units.matrix = flop / (target.hasWGMMA() || target.hasTCGen05() ? rates.matrix : rates.mmaSync);
+    bool isWide = target.hasWGMMA() || target.hasTCGen05();
+    double perRate = isWide && type.getIntOrFloatBitWidth() == 8 ? 2 : 1; // `mma.sync` makes f16 of f8
+    p.units.matrix = flop / (perRate * (isWide ? rates.matrix : rates.mmaSync));
     return p.units.matrix / share;
   }
   p.units.vector = flop / (ChipRates::vectorFlopPerCycle * rates.clock * target.numSMs());
