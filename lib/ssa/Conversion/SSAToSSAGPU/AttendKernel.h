@@ -62,8 +62,9 @@ struct AttendPlan {
     constexpr int64_t many = 8;
     return isKeyOuter && !takesTurns && !usesTensorMemory() && (!hasRoles() || selection->getKeyBlock() < many * tileKeys);
   }
-  /// A step is one entry of a union, and all rows of a warp are of one list: all take part in a step or none.
-  bool warpsHaveLists() const { return memberWords > 0 && stretches == 1 && groups == 1 && rowsPerList % 16 == 0; }
+  /// A step is one entry of a union, and all rows of a warp are of one list: all take part in a step or none, and the softmax is left out. With
+  /// tensor memory it is not: scores are hidden one by one.
+  bool warpsHaveLists() const { return memberWords > 0 && stretches == 1 && groups == 1 && rowsPerList % 16 == 0 && !usesTensorMemory(); }
   /// All keys that an item has are one step.
   bool isOneStep() const { return isKeyOuter && selection->getKeyBlock() == tileKeys; }
   int64_t entriesOfTile() const { return tileRows / rowsOfBox; }
