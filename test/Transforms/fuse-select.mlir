@@ -12,7 +12,7 @@
 
 // Eight heads of 16 queries fill 128 rows of a warpgroup: 32 queries of two, in two sets, on 132 multiprocessors.
 // CHECK-LABEL: @one_kernel
-// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<min_columns = 1024, max_columns = 7936>
+// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<min_columns = 1024, max_columns = 11904>
 func.func @one_kernel(%q: !q, %kc: !k, %k: !k) -> !sel {
   %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<64>, normalize = softmax, reduce = sum} : !q, !k, !k -> !s
   %a = ssa.topk %s of %k : !s, !k -> !sel
@@ -38,8 +38,9 @@ func.func @regrouped(%q: !q, %kc: !k, %k: !k) -> !sel {
   return %a : !sel
 }
 
+// Stretches are as long as their memory allows.
 // CHECK-LABEL: @wide
-// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<min_columns = 1024, max_columns = 2147483647, stretch = 2048>
+// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<min_columns = 1024, max_columns = 2147483647, stretch = 4096>
 func.func @wide(%q: !q, %kc: !k, %k: !k) -> !ssa.selection<?x2x?x65, key_block = 64, sorted> {
   %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<64>, reduce = sum} : !q, !k, !k -> !s
   %a = ssa.topk %s of %k : !s, !k -> !ssa.selection<?x2x?x65, key_block = 64, sorted>
@@ -48,7 +49,7 @@ func.func @wide(%q: !q, %kc: !k, %k: !k) -> !ssa.selection<?x2x?x65, key_block =
 
 // A formula of one's own.
 // CHECK-LABEL: @region
-// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<min_columns = 1024, max_columns = 7936>
+// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<min_columns = 1024, max_columns = 11904>
 func.func @region(%q: !q, %kc: !k, %k: !k) -> !sel {
   %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<64>, reduce = sum} score (%x, %w, %b, %h, %p, %j) {
     %y = math.absf %x : f32

@@ -36,7 +36,7 @@ def SSAFusePass : Pass<"ssa-fuse", "::mlir::ModuleOp"> {
     An `ssa.merge` or `ssa.mix` has the attribute `ssa.fused_attend`, where it has none: the kernel of the last attention among its parts makes its
     result. Declines, with a remark, where what such kernels make is used by others, too, or none is on tensor cores.
   }];
-  let options = [Option<"bytes", "bytes", "int64_t", "268435456", "what the scores may take that such a kernel is at">,
+  let options = [Option<"bytes", "bytes", "int64_t", "402653184", "what the scores may take that such a kernel is at">,
                  Option<"minColumns", "min-columns", "int64_t", "1024", "the shortest rows for which it is faster">];
 }
 

@@ -23,13 +23,17 @@ namespace {
 /// Whether one kernel can score and select: decided for a `topk` and the `route` that its scores come from, regrouped by a `rebin` or not.
 class ScoreAndSelect {
 public:
-  ScoreAndSelect(const SelectChain &chain, TargetAttr target)
+  ScoreAndSelect(const SelectChain &chain, TargetAttr target, int64_t bytes)
       : topk(chain.topk), route(cast<RouteOp>(chain.links.front().op)), rebin(dyn_cast<RebinOp>(chain.links.back().op)), target(target),
         heads(route.getQuery().getType().getDimSize(1)), keyHeads(route.getKey().getType().getDimSize(1)),
         group(heads / route.getType().getDimSize(1)), headsPerKey(std::gcd(group, heads / keyHeads)) {
-    // A complete row is the quickest to select a narrow list from; tokens are too many for that.
-    if (rebin || topk.getType().getWidth() > maxWidthOfRow || topk.getType().getKeyBlock() == 1)
-      stretch = columnsOfStretch;
+    // A complete row is the quickest to select a narrow list from; tokens are too many for that. Their selectors are called the fewer times the longer
+    // stretches are, while regrouped scores are best selected from where they still are in the second-level cache.
+    if (rebin)
+      stretch = shortestStretch;
+    else if (topk.getType().getWidth() > maxWidthOfRow || topk.getType().getKeyBlock() == 1)
+      for (stretch = longestStretch; stretch > shortestStretch && getColumns(bytes) == 0;)
+        stretch /= 2;
   }
 
   /// Why it cannot; empty if it can.
@@ -42,7 +46,7 @@ public:
 private:
   std::string getReasonOfRebin() const;
 
-  static constexpr int64_t maxWidthOfRow = 64, columnsOfStretch = 2048;
+  static constexpr int64_t maxWidthOfRow = 64, shortestStretch = 2048, longestStretch = 8192;
   mutable TopKOp topk; // their accessors are not const
   mutable RouteOp route;
   mutable RebinOp rebin; // may be null
@@ -58,7 +62,7 @@ std::string ScoreAndSelect::getReasonOfRebin() const {
   if (int64_t queryBlock = rebin.getQueryBlock(); queryBlock != 1)
     return ("'ssa.rebin' joins the scores of " + Twine(queryBlock) + " queries").str();
   Regroup regroup(rebin);
-  if (!regroup.divides(columnsOfStretch))
+  if (!regroup.divides(shortestStretch))
     return ("'ssa.rebin' makes windows of " + Twine(regroup.getWindow()) + " scores that begin every " + Twine(regroup.ratio) +
             ", of which steps of 64 are no multiple").str();
   return "";
@@ -125,7 +129,7 @@ struct Fuse : ssa::impl::SSAFusePassBase<Fuse> {
     for (const SelectChain::Link &link : ArrayRef(chain->links).drop_front())
       if (!isa<RebinOp>(link.op) || chain->links.size() > 2)
         return decline("'" + link.op->getName().getStringRef() + "' changes the scores");
-    ScoreAndSelect kernel(*chain, target);
+    ScoreAndSelect kernel(*chain, target, bytes);
     int64_t columns = kernel.getColumns(bytes);
     if (std::string reason = kernel.getReason(); !reason.empty())
       return decline(reason);
