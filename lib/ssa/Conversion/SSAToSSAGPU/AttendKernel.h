@@ -236,6 +236,7 @@ private:
   /// What is to be copied in a step: of each stretch the first number and how many there are, or the places of the rows of keys and values.
   using Lookup = SmallVector<Value>;
   Lookup lookUp(const Item &item, const KeySlots &slots, Value step);
+  Value copySteps(const Item &item, const KeySlots &slots, Value steps, const Lookup &found, Value first);
   SmallVector<Value> produceTwoTurns(const Item &item, const KeySlots &slots, Value step, const Lookup &first, const Lookup &second, Value ticket);
   static KeySlots::Step getStretches(ValueRange found);
   /// The numbers of a step, for the mask: those of all its slots, or of each stretch the first one and how many there are.

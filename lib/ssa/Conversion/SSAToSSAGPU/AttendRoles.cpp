@@ -115,16 +115,16 @@ void AttendKernel::produce(Value total) {
     publishZeros(plan.valuesAreKeys ? keys : values);
   Value firstKeys = k.i32(plan.valuesAreKeys && !plan.takesTurns ? 1 : 0); // behind the zeros
   forEachItemAndOne(total, {k.i32(0), firstKeys}, [&](const Item &item, ValueRange tickets) -> SmallVector<Value> {
-    Value querySlot = slotOf(tickets[0], plan.querySlots);
-    t.acquire(queryPipe, tickets[0]);
-    loadQueries(item, t.slot(queryRing, querySlot), tickets[0]);
+    // What there is to copy is looked up before there is room for it, that of the first step before there is room for queries.
     KeySlots slots = getSlots(item);
     useList(slots, item);
-    Value steps = getSteps(slots);
+    Value steps = getSteps(slots), querySlot = slotOf(tickets[0], plan.querySlots);
+    Lookup found = lookUp(item, slots, k.i32(0));
+    t.acquire(queryPipe, tickets[0]);
+    loadQueries(item, t.slot(queryRing, querySlot), tickets[0]);
     t.fill(t.slot(stepsRing, querySlot), [&](Value) { return steps; });
     t.publish(queryPipe, tickets[0]);
-    Value ticket = produceSteps(item, slots, steps, tickets[1]);
-    return {next(tickets[0], plan.querySlots), ticket};
+    return {next(tickets[0], plan.querySlots), copySteps(item, slots, steps, found, tickets[1])};
   });
 }
 
@@ -134,8 +134,12 @@ Value AttendKernel::produceSteps(const Item &item, const KeySlots &slots, Value 
     return produceStepsInPair(item, slots, steps, first);
   if (plan.gathers)
     return gatherSteps(item, slots, steps, first);
-  // What is to be copied next is looked up before there is room for it.
-  Lookup carried = lookUp(item, slots, k.i32(0));
+  return copySteps(item, slots, steps, lookUp(item, slots, k.i32(0)), first);
+}
+
+/// The same by copies of rows or boxes, those of the first step `found`.
+Value AttendKernel::copySteps(const Item &item, const KeySlots &slots, Value steps, const Lookup &found, Value first) {
+  Lookup carried = found;
   carried.push_back(first);
   return k.loop(k.i32(0), steps, k.i32(plan.takesTurns ? 2 : 1), carried, [&](Value step, ValueRange carried) -> SmallVector<Value> {
     Lookup found(carried.drop_back()), following = lookUp(item, slots, k.add(step, k.i32(1)));

@@ -51,9 +51,9 @@ SmallVector<Value> AttendKernel::produceTwoTurns(const Item &item, const KeySlot
     const Lookup &found = group == 0 ? first : second;
     const Rows &rows = turn.parts[part];
     t.acquire(rows.pipe, ticket);
-    if (part == group)
-      loadNumbers(slots, k.add(step, k.i32(group)), found, turn.numbers);
     beginRows(item, slots, found, rows, k.i32(0), ticket);
+    if (part == group) // behind the copies, which are not to wait for the list
+      loadNumbers(slots, k.add(step, k.i32(group)), found, turn.numbers);
     t.publish(rows.pipe, ticket);
   };
   begin(0, 0);
