@@ -69,7 +69,10 @@ func.func @several_blocks(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
 
 // Lists are transposed, some at a time: 16 heads of 6 blocks each take 25 KB of partial outputs and sums. The kernel knows from memory how many
 // items there are. Four boxes of queries, of an entry each, make a tile; all keys of an item are one step, before which there is nothing to rescale.
+// Blocks of threads mark stretches of 4096 lists.
 // CHECK: gpu.func @ssa_mark_lists
+// CHECK: %[[STRETCHES:.*]] = arith.ceildivsi %{{.*}}, %c4096
+// CHECK: arith.remui %{{.*}}, %[[STRETCHES]] : index
 // CHECK: gpu.func @ssa_place_entries
 // CHECK: gpu.func @ssa_write_entries
 // CHECK: gpu.func @ssa_sparse_attend({{.*}}memref<?x128xbf16, {{.*}}memref<?xf32,

@@ -6,19 +6,20 @@
 !sel = !ssa.selection<?x2x?x16, key_block = 64, sorted>
 !t = tensor<?x2x?x16xi32>
 
-// Rows of up to 4096 blocks are a warp's work, longer ones a block's; one of the kernels is launched. Shared memory is for the
-// longest row that there can be.
+// Rows of up to 4096 blocks are a warp's work, longer ones a block's; those of up to 128 stay in registers. One of the kernels is launched. Shared memory
+// is for the longest row that there can be.
+// CHECK: gpu.func @ssa_topk_short(
+// CHECK-COUNT-5: memref.load %arg0
 // CHECK: gpu.func @ssa_topk(
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
+// A lane loads 16 at a time.
+// CHECK-COUNT-16: memref.load %arg0
 // What is compared is the score itself; NaN becomes -inf, forced blocks a NaN of our own.
-// CHECK: memref.load %arg0
 // CHECK: %[[INIT:.*]] = arith.cmpi ult, %{{.*}}, %c1_i32
 // CHECK: %[[LOCAL:.*]] = arith.cmpi ult
 // CHECK: %[[FORCED:.*]] = arith.ori %[[INIT]], %[[LOCAL]]
 // CHECK: %[[NUMBER:.*]] = arith.maxnumf %{{.*}}, %{{.*}} : f32
 // CHECK: arith.select %[[FORCED]], %{{.*}}, %[[NUMBER]] : f32
-// A lane has up to 4 keys of a short row; of a long one it loads 16 at a time.
-// CHECK-COUNT-20: memref.load %arg0
 // No wait for other warps, and no order that depends on which thread comes first.
 // CHECK-NOT: gpu.barrier
 // CHECK-NOT: memref.atomic_rmw
@@ -28,12 +29,15 @@
 // CHECK: %[[BLOCKS:.*]] = arith.ceildivsi %{{.*}}, %c64
 // CHECK: cf.assert %{{.*}}, "'ssa.topk' expected dimension 0 of 'tokens' to be dimension 0 of 'scores'"
 // CHECK: cf.assert %{{.*}}, "'ssa.topk' expected dimension 3 of 'scores' to be at most the number of blocks of 'tokens'"
-// CHECK: %[[SHORT:.*]] = arith.cmpi sle, %[[BLOCKS]], %c4096
+// CHECK: %[[SHORT:.*]] = arith.cmpi sle, %[[BLOCKS]], %c128
 // CHECK: scf.if %[[SHORT]] {
+// CHECK: gpu.launch_func @kernels::@ssa_topk_short blocks
+// CHECK-NOT: dynamic_shared_memory_size
+// CHECK: } else {
+// CHECK: %[[MIDDLE:.*]] = arith.cmpi sle, %[[BLOCKS]], %c4096
+// CHECK: scf.if %[[MIDDLE]] {
 // CHECK: gpu.launch_func @kernels::@ssa_topk blocks {{.*}} dynamic_shared_memory_size
-// CHECK: }
-// CHECK: %[[LONG:.*]] = arith.cmpi sgt, %[[BLOCKS]], %c4096
-// CHECK: scf.if %[[LONG]] {
+// CHECK: } else {
 // CHECK: gpu.launch_func @kernels::@ssa_topk_long blocks {{.*}} dynamic_shared_memory_size
 // CHECK: }
 // CHECK-NOT: gpu.launch_func
@@ -51,8 +55,9 @@ func.func @forced(%s: !s, %k: !k) -> !t {
 !sel = !ssa.selection<?x1x?x16, key_block = 1, query_block = 8, sorted>
 !t = tensor<?x1x?x16xi32>
 
-// The length of rows is known. Without a mask nothing is asked of a column, and nothing is forced. 0.5 is the least score that is
+// The length of rows is known, so there is one kernel. Without a mask nothing is asked of a column, and nothing is forced. 0.5 is the least score that is
 // taken: its key is -1090519040.
+// CHECK-NOT: gpu.func @ssa_topk_short
 // CHECK: gpu.func @ssa_topk(
 // CHECK-NOT: arith.cmpi ult, %{{.*}} : i1
 // CHECK: arith.constant -1090519040 : i32

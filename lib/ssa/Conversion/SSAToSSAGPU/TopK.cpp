@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Short rows with a narrow list are a warp's work, all others a block's. Where the length of rows is known at a call
-// only, both kernels are made, and one is launched.
+// Short rows with a narrow list are a warp's work, which keeps the shortest in registers; all others are a block's. Where the length of rows is known at
+// a call only, kernels for all lengths are made, and one is launched.
 //
 //===----------------------------------------------------------------------===//
 
@@ -74,13 +74,26 @@ void ssa::buildTopK(HostFunction &host, TopKOp op, Value scores, Value selection
   operands.columns = getColumns(host, op);
   operands.rows = e.mul(e.mul(e.dim(selection, 0), e.dim(selection, 1)), e.dim(selection, 2));
 
-  if (op.getTopP() || type.getWidth() > maxWidthOfWarp)
-    return buildBlockTopK(host, op, operands);
-  if (std::optional<int64_t> columns = getStaticColumns(op))
-    return *columns <= maxColumnsOfWarp ? buildWarpTopK(host, op, operands, *columns <= maxKeptColumns) : buildBlockTopK(host, op, operands);
-  Value limit = e.index(maxColumnsOfWarp);
-  e.ifThen(e.le(operands.columns, limit), [&] { buildWarpTopK(host, op, operands, /*keepsRow=*/true); });
-  e.ifThen(e.lt(limit, operands.columns), [&] { buildBlockTopK(host, op, operands); });
+  std::optional<int64_t> columns = getStaticColumns(op);
+  // Ways of selecting, those for shorter rows first.
+  struct Way {
+    int64_t maxColumns;
+    std::function<void()> build;
+  };
+  SmallVector<Way> ways;
+  if (!op.getTopP() && type.getWidth() <= maxWidthOfShort)
+    ways.push_back({maxColumnsOfShort, [&] { buildShortTopK(host, op, operands); }});
+  if (!op.getTopP() && type.getWidth() <= maxWidthOfWarp)
+    ways.push_back({maxColumnsOfWarp, [&] { buildWarpTopK(host, op, operands, /*keepsRow=*/columns.value_or(0) <= maxKeptColumns); }});
+  ways.push_back({std::numeric_limits<int64_t>::max(), [&] { buildBlockTopK(host, op, operands); }});
+  if (columns)
+    return llvm::find_if(ways, [&](const Way &way) { return *columns <= way.maxColumns; })->build();
+  std::function<void(ArrayRef<Way>)> choose = [&](ArrayRef<Way> ways) {
+    if (ways.size() == 1)
+      return ways.front().build();
+    e.ifThenElse(e.le(operands.columns, e.index(ways.front().maxColumns)), ways.front().build, [&] { choose(ways.drop_front()); });
+  };
+  choose(ways);
 }
 
 LogicalResult ssa::convertTopK(HostFunction &host, TopKOp op) {

@@ -30,12 +30,14 @@ struct TopKOperands {
   Value rows;
 };
 
-/// Makes the kernel that has a warp for each row, and the one that has a block.
+/// Makes the kernel that has a warp for each row, which keeps it in registers, that in which it is in memory, and the one that has a block.
+void buildShortTopK(HostFunction &host, TopKOp op, const TopKOperands &operands);
 void buildWarpTopK(HostFunction &host, TopKOp op, const TopKOperands &operands, bool keepsRow);
 void buildBlockTopK(HostFunction &host, TopKOp op, const TopKOperands &operands);
 
-/// What the first of these can do, and the longest rows of a known length that it keeps in shared memory: longer ones are read twice, so that more
-/// warps fit.
+/// What the first of these can do: of few keys it is quickest to take one after another.
+constexpr int64_t maxColumnsOfShort = 128, maxWidthOfShort = 16;
+/// What the second can do, and the longest rows of a known length that it keeps in shared memory: longer ones are read twice, so that more warps fit.
 constexpr int64_t maxColumnsOfWarp = 4096, maxWidthOfWarp = 128, maxKeptColumns = 2048;
 
 /// Keys that no score has.

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Three kernels. The first sets a bit for every block and list that has it, and counts those before each word of bits; the second says where the
-// entries and items of each block begin; the third writes them, in the order of the bits. So no order depends on chance.
+// Three kernels. The first sets a bit for every block and list that has it, and counts those of each stretch of lists and before each word of bits in it;
+// the second says where the entries of each block and stretch and the items of each block begin; the third writes them, in the order of the bits. So no
+// order depends on chance.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +18,9 @@ using namespace mlir;
 using namespace mlir::ssa;
 
 static constexpr int64_t bits = 32;
-/// A word of bits, and how many bits are set in those before.
+/// Lists whose bits of a block are set and counted at a time: where there are few key blocks, stretches are what multiprocessors share.
+static constexpr int64_t listsOfStretch = 4096;
+/// A word of bits, and how many bits are set in those before of its stretch.
 enum MarkPart { wordPart, beforePart, numMarkParts };
 
 TransposedLists::TransposedLists(HostFunction &host, SparseAttendOp op, Value heads, Value capacity, Value lanes, int64_t rows, int64_t tileRows)
@@ -28,8 +31,9 @@ TransposedLists::TransposedLists(HostFunction &host, SparseAttendOp op, Value he
   blocks = e.ceilDiv(e.dim(host.getBuffer(op.getKey()), 2), e.index(type.getKeyBlock()));
   Value all = e.mul(blocks, heads), places = e.mul(e.mul(capacity, heads), e.index(type.getWidth()));
   marks = allocate(all, {e.ceilDiv(capacity, e.index(bits)), e.builder.getIndexAttr(numMarkParts)});
-  counts = allocate(all);
-  firstEntries = allocate(all);
+  Value stretches = e.ceilDiv(capacity, e.index(listsOfStretch)), sizes = e.mul(all, stretches);
+  counts = allocate(sizes);
+  firstEntries = allocate(e.add(sizes, e.index(1)));
   firstItems = allocate(all);
   entries = allocate(places);
   mostItems = e.add(all, e.ceilDiv(e.mul(places, e.index(rows)), e.index(tileRows)));
@@ -55,28 +59,27 @@ static Value getListRow(Emitter &e, Value lists, Value first, Value i) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A block of threads has some neighbouring key blocks of a head, and looks at all lists of the range, a stretch at a time.
+/// A block of threads has some neighbouring key blocks of a head, and looks at a stretch of lists.
 class MarkKernel : public BlockKernel {
 public:
   enum Argument { listsArg, marksArg, countsArg, queriesArg, tokensArg, blocksArg, batchArg, headArg, firstArg, countArg };
   MarkKernel(HostFunction &host, SparseAttendOp op, SelectionType type, ValueRange arguments)
       : BlockKernel(host.builder, op, "ssa_mark_lists", threads, arguments), op(op), type(type),
-        bitsOfBlocks(addShared(builder.getI32Type(), blocksOfItem * wordsOfBlock)), countsBefore(addShared(builder.getI32Type(), blocksOfItem)) {}
+        bitsOfBlocks(addShared(builder.getI32Type(), blocksOfItem * wordsOfBlock)) {}
 
   void buildItem(Value item);
 
-  static constexpr int64_t threads = 1024, blocksOfItem = 64, listsOfStretch = 4096, wordsOfBlock = listsOfStretch / bits;
+  static constexpr int64_t threads = 1024, blocksOfItem = 64, wordsOfBlock = listsOfStretch / bits;
 
 private:
   Value getBlocksInSight(Value list);
   void setBits(Value head, Value firstBlock, Value begin, Value end);
   void setBit(Value inStretch, Value place, Value bound);
-  void countBits(Value head, Value firstBlock, Value begin, Value end);
+  void countBits(Value head, Value firstBlock, Value stretch, Value begin, Value end);
 
   SparseAttendOp op;
   SelectionType type;
   Value bitsOfBlocks;
-  Value countsBefore; // of each block, in the stretches before
 };
 } // namespace
 
@@ -127,12 +130,12 @@ void MarkKernel::setBit(Value inStretch, Value place, Value bound) {
 }
 
 /// Every warp has some of the blocks.
-void MarkKernel::countBits(Value head, Value firstBlock, Value begin, Value end) {
+void MarkKernel::countBits(Value head, Value firstBlock, Value stretch, Value begin, Value end) {
   Value words = ceilDiv(sub(end, begin), index(bits)), firstWord = div(begin, index(bits)), blocks = getArgument(blocksArg);
+  Value stretches = ceilDiv(getArgument(countArg), index(listsOfStretch));
   loop(toIndex(warp()), min(index(blocksOfItem), sub(blocks, firstBlock)), index(getNumWarps()), [&](Value place) {
     Value row = add(mul(head, blocks), add(firstBlock, place));
-    Value before = load(countsBefore, place);
-    Value count = loop(index(0), words, index(warpSize), before, [&](Value first, ValueRange carried) -> SmallVector<Value> {
+    Value count = loop(index(0), words, index(warpSize), i32(0), [&](Value first, ValueRange carried) -> SmallVector<Value> {
       Value word = add(first, toIndex(lane())), exists = lt(word, words);
       Value found = load(bitsOfBlocks, add(mul(place, index(wordsOfBlock)), min(word, index(wordsOfBlock - 1))));
       found = select(exists, found, i32(0));
@@ -144,36 +147,28 @@ void MarkKernel::countBits(Value head, Value firstBlock, Value begin, Value end)
       });
       return {add(carried[0], sums.total)};
     })[0];
-    warpBarrier(); // all lanes have read it
-    ifThen(eq(lane(), i32(0)), [&] {
-      store(count, countsBefore, place);
-      store(count, getArgument(countsArg), row);
-    });
+    ifThen(eq(lane(), i32(0)), [&] { store(count, getArgument(countsArg), add(mul(row, stretches), stretch)); });
   });
 }
 
 void MarkKernel::buildItem(Value item) {
-  Value groups = ceilDiv(getArgument(blocksArg), index(blocksOfItem)), head = div(item, groups);
-  Value firstBlock = mul(rem(item, groups), index(blocksOfItem));
-  barrier(); // what the item before counted has been read
-  loop(threadId(), index(blocksOfItem), index(threads), [&](Value i) { store(i32(0), countsBefore, i); });
-  Value count = getArgument(countArg);
-  loop(index(0), count, index(listsOfStretch), [&](Value begin) {
-    Value end = min(add(begin, index(listsOfStretch)), count);
-    barrier(); // the bits of the stretch before have been read
-    loop(threadId(), index(blocksOfItem * wordsOfBlock), index(threads), [&](Value i) { store(i32(0), bitsOfBlocks, i); });
-    barrier();
-    setBits(head, toI32(firstBlock), toI32(begin), toI32(end));
-    barrier();
-    countBits(head, firstBlock, begin, end);
-  });
+  Value count = getArgument(countArg), stretches = ceilDiv(count, index(listsOfStretch)), stretch = rem(item, stretches), group = div(item, stretches);
+  Value groups = ceilDiv(getArgument(blocksArg), index(blocksOfItem)), head = div(group, groups), firstBlock = mul(rem(group, groups), index(blocksOfItem));
+  Value begin = mul(stretch, index(listsOfStretch)), end = min(add(begin, index(listsOfStretch)), count);
+  barrier(); // the bits of the item before have been read
+  loop(threadId(), index(blocksOfItem * wordsOfBlock), index(threads), [&](Value i) { store(i32(0), bitsOfBlocks, i); });
+  barrier();
+  setBits(head, toI32(firstBlock), toI32(begin), toI32(end));
+  barrier();
+  countBits(head, firstBlock, stretch, begin, end);
 }
 
 void TransposedLists::buildMarks(const ListRange &range) {
   Emitter e(host.builder, op.getLoc());
   Value queries = e.dim(host.getBuffer(op.getQuery()), 2), tokens = e.dim(host.getBuffer(op.getTokens() ? op.getTokens() : op.getKey()), 2);
   MarkKernel k(host, op, type, {lists, marks.here, counts.here, queries, tokens, blocks, range.batch, range.firstHead, range.first, range.count});
-  k.forEachItem(e.mul(range.heads, e.ceilDiv(blocks, e.index(MarkKernel::blocksOfItem))), [&](Value item) { k.buildItem(item); });
+  Value groups = e.mul(range.heads, e.ceilDiv(blocks, e.index(MarkKernel::blocksOfItem)));
+  k.forEachItem(e.mul(groups, e.ceilDiv(range.count, e.index(listsOfStretch))), [&](Value item) { k.buildItem(item); });
   k.finish();
 }
 
@@ -181,47 +176,79 @@ void TransposedLists::buildMarks(const ListRange &range) {
 // Places
 //===----------------------------------------------------------------------===//
 
-/// One block adds up all counts: a thread has some that follow one another.
-void TransposedLists::buildPlaces(const ListRange &range) {
-  constexpr int64_t threads = 1024;
-  enum { countsArg, firstEntriesArg, firstItemsArg, numItemsArg, itemsArg, allArg };
-  Emitter e(host.builder, op.getLoc());
-  BlockKernel k(host.builder, op, "ssa_place_entries", threads, {counts.here, firstEntries.here, firstItems.here, numItems.here, items.here, e.mul(blocks, range.heads)});
-  Value entrySums = k.addShared(k.builder.getI32Type(), threads / warpSize), itemSums = k.addShared(k.builder.getI32Type(), threads / warpSize);
-  k.forEachItem(e.index(1), [&](Value) {
-    Value all = k.toI32(k.getArgument(allArg)), perThread = k.ceilDiv(all, k.i32(threads));
-    Value begin = k.toI32(k.mul(k.threadId(), k.toIndex(perThread))), end = k.min(k.add(begin, perThread), all);
-    // Sums of entries and items so far; several loads are under way at a time.
-    constexpr int64_t unroll = 8;
-    auto addUp = [&](Value entries, Value items, llvm::function_ref<void(Value i, Value entries, Value items)> visit) {
-      return k.loop(begin, end, k.i32(unroll), {entries, items}, [&](Value first, ValueRange sums) -> SmallVector<Value> {
-        SmallVector<Value> found, next(sums);
-        for (int64_t u = 0; u < unroll; ++u) {
-          Value i = k.add(first, k.i32(u)), count = k.load(k.getArgument(countsArg), k.toIndex(k.min(i, k.sub(end, k.i32(1)))));
-          found.push_back(k.select(k.lt(i, end), count, k.i32(0)));
-        }
-        for (int64_t u = 0; u < unroll; ++u) {
-          Value i = k.add(first, k.i32(u));
-          if (visit)
-            k.ifThen(k.lt(i, end), [&] { visit(k.toIndex(i), next[0], next[1]); });
-          next[0] = k.add(next[0], found[u]);
-          next[1] = k.add(next[1], k.toI32(k.ceilDiv(k.mul(k.toIndex(found[u]), k.index(rows)), k.index(tileRows))));
-        }
-        return next;
-      });
-    };
-    SmallVector<Value> own = addUp(k.i32(0), k.i32(0), nullptr);
-    BlockKernel::Scan entriesBefore = k.scan(own[0], entrySums), itemsBefore = k.scan(own[1], itemSums);
-    addUp(entriesBefore.before, itemsBefore.before, [&](Value i, Value entries, Value items) {
-      k.store(entries, k.getArgument(firstEntriesArg), i);
-      k.store(items, k.getArgument(firstItemsArg), i);
-    });
-    k.ifThen(k.eq(k.thread(), k.i32(0)), [&] {
-      k.store(itemsBefore.total, k.getArgument(numItemsArg), k.index(0));
-      // The first item is read even if there is none.
-      k.ifThen(k.eq(itemsBefore.total, k.i32(0)), [&] { k.storeVector(k.broadcast(k.i32(0), numItemParts), k.getArgument(itemsArg), {k.index(0), k.index(0)}); });
-    });
+namespace {
+/// One block adds up all counts: a thread has those of some key blocks that follow one another, stretch by stretch.
+class PlaceKernel : public BlockKernel {
+public:
+  enum Argument { countsArg, firstEntriesArg, firstItemsArg, numItemsArg, itemsArg, blocksArg, listsArg };
+  PlaceKernel(HostFunction &host, SparseAttendOp op, ValueRange arguments, int64_t rows, int64_t tileRows)
+      : BlockKernel(host.builder, op, "ssa_place_entries", threads, arguments), rows(rows), tileRows(tileRows),
+        entrySums(addShared(builder.getI32Type(), threads / warpSize)), itemSums(addShared(builder.getI32Type(), threads / warpSize)) {}
+
+  void buildItem();
+
+private:
+  struct Sums {
+    Value entries, items;
+  };
+  Sums addUp(Value stretches, Value begin, Value end, Sums before, llvm::function_ref<void(Value i, Value entries)> visitStretch,
+             llvm::function_ref<void(Value block, Value items)> visitBlock);
+
+  static constexpr int64_t threads = 1024;
+  int64_t rows, tileRows;
+  Value entrySums, itemSums;
+};
+} // namespace
+
+/// Sums of entries and items up to each of the counts of the blocks `begin` .. `end`-1; several loads are under way at a time.
+PlaceKernel::Sums PlaceKernel::addUp(Value stretches, Value begin, Value end, Sums before, llvm::function_ref<void(Value, Value)> visitStretch,
+                                     llvm::function_ref<void(Value, Value)> visitBlock) {
+  constexpr int64_t unroll = 4;
+  Value firstCount = mul(begin, stretches), endCount = mul(end, stretches), last = sub(endCount, index(1));
+  SmallVector<Value> inits = {before.entries, before.items, begin, index(0), i32(0)};
+  SmallVector<Value> sums = loop(firstCount, endCount, index(unroll), inits, [&](Value first, ValueRange carried) -> SmallVector<Value> {
+    SmallVector<Value> found;
+    for (int64_t u = 0; u < unroll; ++u)
+      found.push_back(load(getArgument(countsArg), min(add(first, index(u)), last)));
+    Value entries = carried[0], items = carried[1], block = carried[2], stretch = carried[3], ofBlock = carried[4];
+    for (int64_t u = 0; u < unroll; ++u) {
+      Value i = add(first, index(u)), isHere = lt(i, endCount), count = select(isHere, found[u], i32(0));
+      stretch = add(stretch, index(1));
+      ofBlock = add(ofBlock, count);
+      Value isLast = eq(stretch, stretches), tiles = toI32(ceilDiv(mul(toIndex(ofBlock), index(rows)), index(tileRows)));
+      ifThen(isHere, [&] { visitStretch(i, entries); });
+      ifThen(both(isHere, isLast), [&] { visitBlock(block, items); });
+      entries = add(entries, count);
+      items = add(items, select(isLast, tiles, i32(0)));
+      block = add(block, select(isLast, index(1), index(0)));
+      stretch = select(isLast, index(0), stretch);
+      ofBlock = select(isLast, i32(0), ofBlock);
+    }
+    return {entries, items, block, stretch, ofBlock};
   });
+  return {sums[0], sums[1]};
+}
+
+void PlaceKernel::buildItem() {
+  Value stretches = ceilDiv(getArgument(listsArg), index(listsOfStretch)), blocks = getArgument(blocksArg), perThread = ceilDiv(blocks, index(threads));
+  Value begin = min(mul(threadId(), perThread), blocks), end = min(add(begin, perThread), blocks);
+  auto none = [](Value, Value) {};
+  Sums own = addUp(stretches, begin, end, {i32(0), i32(0)}, none, none);
+  Scan entries = scan(own.entries, entrySums), items = scan(own.items, itemSums);
+  addUp(stretches, begin, end, {entries.before, items.before}, [&](Value i, Value before) { store(before, getArgument(firstEntriesArg), i); },
+        [&](Value block, Value before) { store(before, getArgument(firstItemsArg), block); });
+  ifThen(eq(thread(), i32(0)), [&] {
+    store(entries.total, getArgument(firstEntriesArg), mul(blocks, stretches));
+    store(items.total, getArgument(numItemsArg), index(0));
+    // The first item is read even if there is none.
+    ifThen(eq(items.total, i32(0)), [&] { storeVector(broadcast(i32(0), TransposedLists::numItemParts), getArgument(itemsArg), {index(0), index(0)}); });
+  });
+}
+
+void TransposedLists::buildPlaces(const ListRange &range) {
+  Emitter e(host.builder, op.getLoc());
+  PlaceKernel k(host, op, {counts.here, firstEntries.here, firstItems.here, numItems.here, items.here, e.mul(blocks, range.heads), range.count}, rows, tileRows);
+  k.forEachItem(e.index(1), [&](Value) { k.buildItem(); });
   k.finish();
 }
 
@@ -232,14 +259,19 @@ void TransposedLists::buildPlaces(const ListRange &range) {
 /// Some blocks of threads write entries, a thread that of a place in a list; in others a warp writes the items of a key block.
 void TransposedLists::buildEntries(const ListRange &range) {
   constexpr int64_t threads = 256;
-  enum { listsArg, marksArg, countsArg, firstEntriesArg, firstItemsArg, entriesArg, itemsArg, blocksArg, batchArg, headArg, headsArg, firstArg, countArg };
+  enum { listsArg, marksArg, firstEntriesArg, firstItemsArg, entriesArg, itemsArg, blocksArg, batchArg, headArg, headsArg, firstArg, countArg };
   BlockKernel k(host.builder, op, "ssa_write_entries", threads,
-                {lists, marks.here, counts.here, firstEntries.here, firstItems.here, entries.here, items.here, blocks, range.batch, range.firstHead, range.heads, range.first, range.count});
+                {lists, marks.here, firstEntries.here, firstItems.here, entries.here, items.here, blocks, range.batch, range.firstHead, range.heads, range.first, range.count});
   Emitter e(host.builder, op.getLoc());
   int64_t width = type.getWidth();
+  // Where the entries of a block and stretch begin.
+  auto loadFirst = [&](Value block, Value stretch) {
+    Value stretches = k.ceilDiv(k.getArgument(countArg), k.index(listsOfStretch));
+    return k.load(k.getArgument(firstEntriesArg), k.add(k.mul(block, stretches), stretch));
+  };
   auto writeItems = [&](Value block) {
-    Value firstItem = k.toIndex(k.load(k.getArgument(firstItemsArg), block)), count = k.load(k.getArgument(countsArg), block);
-    Value firstEntry = k.load(k.getArgument(firstEntriesArg), block), tiles = k.ceilDiv(k.mul(k.toIndex(count), k.index(rows)), k.index(tileRows));
+    Value firstItem = k.toIndex(k.load(k.getArgument(firstItemsArg), block)), firstEntry = loadFirst(block, k.index(0));
+    Value count = k.sub(loadFirst(k.add(block, k.index(1)), k.index(0)), firstEntry), tiles = k.ceilDiv(k.mul(k.toIndex(count), k.index(rows)), k.index(tileRows));
     k.loop(k.toIndex(k.lane()), tiles, k.index(warpSize), [&](Value tile) {
       Value parts[] = {k.toI32(block), firstEntry, count, k.toI32(k.mul(tile, k.index(tileRows)))};
       auto vector = VectorType::get({numItemParts}, k.builder.getI32Type());
@@ -256,7 +288,7 @@ void TransposedLists::buildEntries(const ListRange &range) {
       Value own = k.shiftLeft(k.i32(1), k.toI32(k.rem(list, k.index(bits))));
       k.ifThen(k.ne(k.both(part(wordPart), own), k.i32(0)), [&] { // it is in sight
         Value before = k.add(part(beforePart), k.popCount(k.both(part(wordPart), k.sub(own, k.i32(1)))));
-        k.store(k.toI32(place), k.getArgument(entriesArg), k.toIndex(k.add(k.load(k.getArgument(firstEntriesArg), block), before)));
+        k.store(k.toI32(place), k.getArgument(entriesArg), k.toIndex(k.add(loadFirst(block, k.div(list, k.index(listsOfStretch))), before)));
       });
     });
   };

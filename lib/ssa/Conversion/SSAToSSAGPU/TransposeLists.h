@@ -43,7 +43,8 @@ private:
   int64_t rows, tileRows;
   Value lists, blocks;       // of each head
   LaneBuffer marks;          // a bit for every block and list, and sums of them
-  LaneBuffer counts, firstEntries, firstItems; // of every block; i32
+  LaneBuffer counts, firstEntries; // of every block and stretch of lists, and where the last one's entries end; i32
+  LaneBuffer firstItems;           // of every block; i32
 };
 
 } // namespace mlir::ssa

@@ -353,26 +353,21 @@ void WarpSelector::selectShort(int64_t keysOfLane) {
   row.storePadding(written, k.lane(), warpSize);
 }
 
-void WarpSelector::selectLong() {
+void WarpSelector::selectShortRow() {
+  columns = max(sub(row.end, row.begin), i32(0));
+  auto selectSome = [&] {
+    ifThenElse(lt(i32(0), columns), [&] { selectShort(1); }, [&] { row.storePadding(i32(0), k.lane(), warpSize); });
+  };
+  ifThenElse(le(columns, i32(warpSize)), selectSome, [&] { selectShort(maxColumnsOfShort / warpSize); });
+}
+
+void WarpSelector::selectRow() {
+  columns = max(sub(row.end, row.begin), i32(0));
   size = mul(ceilDiv(columns, i32(chunk)), i32(chunk));
   k.warpBarrier(); // what was read for the row before has been read
   Bound bound = loadRow();
   k.warpBarrier();
   selectAmong(bound.key, bound.greatest, listKeys(bound.key));
-}
-
-void WarpSelector::selectRow() {
-  constexpr int64_t maxWidthOfShort = 16, keysOfLane = 4;
-  columns = max(sub(row.end, row.begin), i32(0));
-  if (width > maxWidthOfShort)
-    return selectLong();
-  auto selectOthers = [&] {
-    ifThenElse(le(columns, i32(keysOfLane * warpSize)), [&] { selectShort(keysOfLane); }, [&] { selectLong(); });
-  };
-  auto selectOfWarp = [&] {
-    ifThenElse(lt(i32(0), columns), [&] { selectShort(1); }, [&] { row.storePadding(i32(0), k.lane(), warpSize); });
-  };
-  ifThenElse(le(columns, i32(warpSize)), selectOfWarp, selectOthers);
 }
 
 void WarpSelector::selectRow(ArrayRef<Value> maxima) {
@@ -402,8 +397,27 @@ void WarpSelector::selectRow(ArrayRef<Value> maxima) {
 // The kernel
 //===----------------------------------------------------------------------===//
 
+static constexpr int64_t warps = 4;
+
+/// `select` at the warp's row of an item, if there is one.
+static void atRow(BlockKernel &k, ScoreRow &row, Value item, llvm::function_ref<void()> select) {
+  Value number = k.add(k.mul(item, k.index(warps)), k.toIndex(k.warp()));
+  k.ifThen(k.lt(number, row.getNumRows()), [&] {
+    row.locate(number);
+    select();
+  });
+}
+
+void ssa::buildShortTopK(HostFunction &host, TopKOp op, const TopKOperands &operands) {
+  BlockKernel k(host.builder, op, "ssa_topk_short", warps * warpSize, operands.getArguments());
+  WarpSelector selector(k, op, TopKOperands::inKernel(k, op), /*keepsRow=*/false);
+  Emitter e(host.builder, op.getLoc());
+  k.forEachItem(e.ceilDiv(operands.rows, e.index(warps)), [&](Value item) { atRow(k, selector.row, item, [&] { selector.selectShortRow(); }); });
+  k.finish();
+}
+
 void ssa::buildWarpTopK(HostFunction &host, TopKOp op, const TopKOperands &operands, bool keepsRow) {
-  constexpr int64_t warps = 4, wordBytes = 4;
+  constexpr int64_t wordBytes = 4;
   BlockKernel k(host.builder, op, "ssa_topk", warps * warpSize, operands.getArguments());
   WarpSelector selector(k, op, TopKOperands::inKernel(k, op), keepsRow);
   Emitter e(host.builder, op.getLoc());
@@ -414,11 +428,7 @@ void ssa::buildWarpTopK(HostFunction &host, TopKOp op, const TopKOperands &opera
     Value memory = k.getDynamicShared(k.builder.getI32Type(), k.index(0), k.mul(words, k.index(warps)));
     Value rowBegin = k.mul(k.toIndex(k.warp()), words);
     selector.useMemory(memory, rowBegin, k.add(rowBegin, rowWords));
-    Value number = k.add(k.mul(item, k.index(warps)), k.toIndex(k.warp()));
-    k.ifThen(k.lt(number, selector.row.getNumRows()), [&] {
-      selector.row.locate(number);
-      selector.selectRow();
-    });
+    atRow(k, selector.row, item, [&] { selector.selectRow(); });
   });
   k.finish(e.mul(warpWords, e.index(warps * wordBytes)));
 }

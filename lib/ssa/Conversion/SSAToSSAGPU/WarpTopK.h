@@ -5,7 +5,8 @@
 // Of groups of columns the greatest scores are known: the K-th greatest of all these is a bound that usually hardly more than K
 // scores reach. The keys of those that reach it are listed, in the order of their columns; among them the K-th greatest is
 // searched by halving. Where more reach the bound than the list holds (many are equal), the whole row takes its place. What is
-// written is in order without a sort. Only what is listed becomes keys: instructions bind, not memory. Rows of few columns stay in registers.
+// written is in order without a sort. Only what is listed becomes keys: instructions bind, not memory. Rows of few columns stay in registers, in a
+// kernel of their own, as what they ask for at its begin costs others a twentieth.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +30,8 @@ public:
 
   /// Selects from the row that `row` is at.
   void selectRow();
+  /// The same of a row of at most `maxColumnsOfShort` columns, without shared memory.
+  void selectShortRow();
   /// The same where the greatest scores of 32 groups of columns for each of `maxima` are known, a group a lane. Other columns may have been
   /// counted: that costs time only.
   void selectRow(ArrayRef<Value> maxima);
@@ -59,7 +62,6 @@ private:
   void selectAmong(Value bound, Value greatest, Value count);
   void selectFew(Value bound, Value count);
   void selectShort(int64_t keysOfLane);
-  void selectLong();
   void writeSelected(KeyArray keys, Value threshold);
   Value loadKey(KeyArray keys, Value i);
   Value countIf(KeyArray keys, llvm::function_ref<Value(Value key)> condition);
