@@ -214,6 +214,7 @@ import gpu_fused  # noqa: E402, F401
 import gpu_ops  # noqa: E402, F401
 import gpu_orders  # noqa: E402, F401
 import gpu_select  # noqa: E402, F401
+import gpu_sources  # noqa: E402, F401
 import gpu_tiles  # noqa: E402, F401
 
 assert len({pattern.name for pattern in PATTERNS}) == len(PATTERNS), "names must differ"

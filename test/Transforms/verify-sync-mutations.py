@@ -20,6 +20,10 @@ HARMLESS = {
     # Of a kernel with `mma.sync`: it waits for its queries before the loop over keys, so no copy of the last item is under way.
     ("ssa_sparse_attend", "weaker ssa_gpu.wait_copies 0"),
     ("ssa_sparse_attend", "barrier for ssa_gpu.wait_copies 0"),
+    # Of groups of warps that see keys from several places: it waits for the copies of one before it begins with the next, and sums are joined behind a barrier.
+    ("ssa_sparse_attend of groups", "without ssa_gpu.wait_copies 0"),
+    ("ssa_sparse_attend of groups", "weaker ssa_gpu.wait_copies 0"),
+    ("ssa_sparse_attend of groups", "barrier for ssa_gpu.wait_copies 0"),
     # The next group is closed before anything is waited for, and the wait is for all of them.
     ("ssa_route_softmax", "without ssa_gpu.commit_copies"),
 }

@@ -236,6 +236,10 @@ def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
     static constexpr int64_t rowsOfPair = 64, pieceOfPair = 64;
     /// With `pair`: of each half of the columns of values so many lie where the keys of the step were, a half of which thus stays there.
     static int64_t getColumnsInPlace(int64_t valueDim) { return (valueDim / 2 / pieceOfPair + 1) / 2 * pieceOfPair; }
+    /// The same schedule in another order.
+    ScheduleAttr withOrder(LoopOrder order) const {
+      return get(getContext(), order, getInstruction(), getTileRows(), getTileKeys(), getStages(), getSplit(), getPartials(), getPair(), getPolynomials());
+    }
     /// The same schedule with another number of polynomials.
     ScheduleAttr withPolynomials(int64_t number) const {
       return get(getContext(), getOrder(), getInstruction(), getTileRows(), getTileKeys(), getStages(), getSplit(), getPartials(), getPair(), number);
@@ -394,12 +398,13 @@ def SSA_FusedAttendAttr : AttrDef<SSA_Dialect, "FusedAttend"> {
   let summary = "join attention where one part of it is stored";
   let description = [{
     A decision of `ssa-fuse`, or one written by hand as the attribute `ssa.fused_attend` of an `ssa.merge` or `ssa.mix`: the kernel of the attention that
-    makes part number `part` adds the other parts where it stores its rows, and writes what the op has as result. That part is never in memory.
+    makes part number `part` adds the other parts where it stores its rows, and writes what the op has as result. That part is never in memory. Nor are parts `with`,
+    a decision of `ssa-select-schedule`: the same kernel attends to their keys, too.
 
-    Example: `#ssa.fused_attend<part = 2>`.
+    Example: `#ssa.fused_attend<part = 2>`, `#ssa.fused_attend<part = 2, with = [0]>`.
   }];
-  let parameters = (ins "int64_t":$part);
-  let assemblyFormat = "`<` struct(params) `>`";
+  let parameters = (ins "int64_t":$part, OptionalArrayRefParameter<"int64_t">:$with);
+  let assemblyFormat = "`<` `part` `=` $part (`,` `with` `=` `[` $with^ `]`)? `>`";
   let extraClassDeclaration = [{
     /// The attribute of ops that holds it.
     static StringRef attrName() { return "ssa.fused_attend"; }

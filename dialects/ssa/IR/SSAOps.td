@@ -373,6 +373,8 @@ def SSA_SparseAttendOp : SSA_Op<"sparse_attend", [AttrSizedOperandSegments, NoMe
     bool isGathered() { return getKey().getType().getRank() == 5; }
     /// True if values are the first columns of keys, as in multi-head latent attention.
     bool valuesAreKeys();
+    /// How many pairs of a key head and a selection head there are, each for as many query heads.
+    int64_t getCells();
   }];
 }
 

@@ -67,6 +67,10 @@ def SSASelectSchedulePass : Pass<"ssa-select-schedule", "::mlir::ModuleOp"> {
     an op may say its own by the attribute `ssa.agreement`. Where neither does, what is usual for lists of their kind is assumed; with
     `choose-at-run-time`, or for an op that has the attribute `ssa.choose_at_run_time`, it is measured where the model says that the best schedules for
     lists that agree and for lists that do not differ by more than that costs: `ssa.agreeing` has the second schedule.
+
+    Then the kernel that makes an `ssa.merge` or `ssa.mix` (`ssa.fused_attend`) gets as many of its other parts as pays: those have the same schedule then, and are
+    `with` in the attribute. Declines, with a remark, where they have other queries, tiles that do not fit one another or no schedule in common, or where two kernels are
+    predicted to take less.
   }];
   let options = [Option<"sizesText", "sizes", "std::string", "\"131072\"", "the sizes that are assumed where types leave them open">,
                  Option<"agreement", "agreement", "double", "-1.0", "the share that lists of neighbouring queries have in common; negative: not said">,

@@ -462,7 +462,8 @@ def SSAGPU_StoreRowsOp : SSAGPU_RegionOp<"store_rows", [SameVariadicOperandSize]
 
     What is written is the row plus the rows of `sources`, each times its factor; the region yields where these begin, too, at multiples of `source_width`
     elements, 1, 2, 4 or 8; `width` is not 1 then, and there is no `share`. Every source has a first row that may be read. With `skip_zeros` a row whose factor
-    is 0 is not read and adds nothing, whatever it holds.
+    is 0 is not read and adds nothing, whatever it holds. A source may be the target: who writes an element reads it, and a tile of the same type that was stored to the
+    same places was written by the same threads.
   }];
   let arguments = (ins SSAGPU_Accumulator:$tile, AnyMemRef:$target, Variadic<AnyMemRef>:$sources, Variadic<SSAGPU_RowVector>:$factors, I64Attr:$columns,
                        I64Attr:$width, DefaultValuedAttr<I64Attr, "1">:$source_width, UnitAttr:$skip_zeros, OptionalAttr<I64Attr>:$share, UnitAttr:$in_quads);

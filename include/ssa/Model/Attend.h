@@ -5,6 +5,7 @@
 #ifndef SSA_MODEL_ATTEND_H
 #define SSA_MODEL_ATTEND_H
 
+#include "ssa/IR/AttendJoin.h"
 #include "ssa/IR/Geometry.h"
 #include "ssa/Model/Model.h"
 
@@ -19,7 +20,8 @@ struct AttendProblem {
   Geometry geometry;
   BlocksAttr rows; // that keys stand for
   bool hasLists;
-  /// Of lists, where there are any: blocks of so many keys, so many to a list, for so many queries (all of them: `isShared`).
+  /// Of lists, where there are any: blocks of so many keys, so many to a list, for so many queries (all of them: `isShared`). Where the kernel has other parts whose
+  /// lists are for fewer queries, so are its tiles.
   int64_t keyBlock = 1, width = 0, queryBlock = 1;
   bool isShared = true;
   double agreement;
@@ -45,6 +47,14 @@ private:
   double average(llvm::function_ref<double(int64_t first, int64_t last)> f, int64_t count) const;
 };
 
+/// Parts of a `merge` or `mix` that one kernel makes.
+struct JoinedProblem {
+  JoinedProblem(const AttendJoin &join, AssumedSizes &sizes);
+
+  AttendJoin join;
+  SmallVector<AttendProblem, 2> sources; // the first has what is joined
+};
+
 /// The schedule with as many polynomials for exponentials as make steps shortest: some where the special-function units take longest.
 ScheduleAttr withBestPolynomials(const AttendProblem &problem, ScheduleAttr schedule, TargetAttr target);
 
@@ -64,6 +74,7 @@ ScheduleAttr getMeasuredSchedule(SparseAttendOp op, TargetAttr target);
 
 /// The time of the kernel that attends.
 Prediction predictAttend(const AttendProblem &problem, ScheduleAttr schedule, TargetAttr target);
+Prediction predictAttend(const JoinedProblem &problem, ScheduleAttr schedule, TargetAttr target);
 
 /// The same with the other kernels of its order.
 RatedSchedule rateSchedule(const AttendProblem &problem, ScheduleAttr schedule, TargetAttr target);
@@ -91,6 +102,23 @@ FailureOr<ChoiceOnDevice> chooseOnDevice(const AttendProblem &problem, TargetAtt
 
 /// The schedule of the op that is used for lists that agree as they are taken to.
 ScheduleAttr getUsedSchedule(const AttendProblem &problem);
+
+/// The order without a union that an op has.
+LoopOrder getPlainOrder(SparseAttendOp op);
+
+/// One kernel for parts of a `merge` or `mix`, and its schedule, but for the order, which lists make.
+struct SharedKernel {
+  AttendJoin join;
+  ScheduleAttr schedule;
+  double seconds;
+};
+
+/// The fastest of the schedules that the parts have, as far as all can have it; those of `fixed` ops are not to change. Fails with a reason.
+FailureOr<SharedKernel> chooseSharedSchedule(const AttendJoin &join, const DenseSet<Operation *> &fixed, AssumedSizes &sizes, TargetAttr target,
+                                             llvm::function_ref<void(const Twine &)> refuse);
+/// The kernel of `join`, which may make several parts, with one more. Fails with a reason where that is not possible or does not pay.
+FailureOr<SharedKernel> shareKernel(const AttendJoin &join, int64_t part, const DenseSet<Operation *> &fixed, AssumedSizes &sizes, TargetAttr target,
+                                    llvm::function_ref<void(const Twine &)> refuse);
 
 /// What lists agree in that have little in common, and much.
 inline constexpr double leastAgreement = 0, mostAgreement = 0.9;

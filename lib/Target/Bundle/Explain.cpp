@@ -254,7 +254,9 @@ ExplainedChoice Explainer::explainChoice(SparseAttendOp op, AssumedSizes &sizes)
     choice.onDevice = explainAgreement(problem, agreeing);
     return choice;
   }
-  if (schedule == tuning.find(problem, target))
+  if (std::optional<AttendJoin> join = AttendJoin::of(op); join && join->parts.size() > 1)
+    choice.source = "shared";
+  else if (schedule == tuning.find(problem, target))
     choice.source = "tuning";
   else if (schedule == getMeasuredSchedule(op, target))
     choice.source = "measured";
@@ -268,6 +270,8 @@ Prediction Explainer::predict(Operation *op, StringRef kernel, AssumedSizes &siz
                               llvm::SmallPtrSetImpl<Operation *> &predicted) {
   auto attend = dyn_cast_or_null<SparseAttendOp>(op);
   if (attend && ScheduleAttr::of(attend) && kernel.contains("attend") && predicted.insert(op).second) {
+    if (std::optional<AttendJoin> join = AttendJoin::of(attend); join && join->parts.size() > 1)
+      return predictAttend(JoinedProblem(*join, sizes), ScheduleAttr::of(attend), explanation.target);
     AttendProblem problem(attend, sizes);
     return predictAttend(problem, getUsedSchedule(problem), explanation.target);
   }

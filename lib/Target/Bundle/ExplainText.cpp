@@ -120,6 +120,8 @@ static void printSchedule(raw_ostream &os, const char *mark, const RatedSchedule
 static StringRef describeSource(const ExplainedChoice &choice) {
   if (choice.source == "written")
     return "written in the pattern";
+  if (choice.source == "shared")
+    return "that of all parts which one kernel makes";
   if (choice.source == "tuning")
     return "from the tuning file";
   if (choice.source == "measured")

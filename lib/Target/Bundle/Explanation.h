@@ -46,7 +46,7 @@ struct ExplainedAgreement {
 /// How the schedule of an attention op was chosen.
 struct ExplainedChoice {
   SparseAttendOp op;
-  StringRef source; // written, tuning, measured, model, device
+  StringRef source; // written, tuning, measured, model, device, shared
   double agreement;
   RatedSchedule chosen;
   SmallVector<RatedSchedule> rated; // the fastest first

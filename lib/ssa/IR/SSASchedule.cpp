@@ -49,6 +49,11 @@ bool SparseAttendOp::valuesAreKeys() {
          isAll(slice.getStaticOffsets(), 0) && isAll(slice.getStaticStrides(), 1);
 }
 
+int64_t SparseAttendOp::getCells() {
+  int64_t keyHeads = getKey().getType().getDimSize(1);
+  return getSelections().empty() ? keyHeads : std::lcm(keyHeads, cast<SelectionType>(getSelections().front().getType()).getHeads());
+}
+
 static int64_t getDim(SparseAttendOp op) { return op.getQuery().getType().getDimSize(3); }
 static int64_t getValueDim(SparseAttendOp op) { return op.getOutput().getType().getDimSize(3); }
 
@@ -67,8 +72,7 @@ std::optional<int64_t> ScheduleAttr::getRowsPerList(SparseAttendOp op) {
   std::optional<SelectionType> selection = getSelection(op);
   if (!selection || selection->getDimSize(2) == 1)
     return std::nullopt;
-  int64_t cells = std::lcm(op.getKey().getType().getDimSize(1), selection->getHeads());
-  return selection->getQueryBlock() * (op.getQuery().getType().getDimSize(1) / cells);
+  return selection->getQueryBlock() * (op.getQuery().getType().getDimSize(1) / op.getCells());
 }
 
 int64_t ScheduleAttr::getListsOfTile(SparseAttendOp op) const {

@@ -33,8 +33,10 @@ AttendProblem::AttendProblem(SparseAttendOp op, AssumedSizes &sizes) : op(op), r
   if (auto said = op->getAttrOfType<FloatAttr>("ssa.agreement"))
     agreement = said.getValueAsDouble();
   if (std::optional<AttendJoin> join = AttendJoin::of(op))
-    for (Value part : join->getParts())
-      joinedBytes += part == op.getOutput() || part == op.getLse() ? 0 : sizes.getBytes(part);
+    for (Value part : join->getParts()) {
+      auto attend = part.getDefiningOp<SparseAttendOp>();
+      joinedBytes += attend && llvm::is_contained(join->attends, attend) ? 0 : sizes.getBytes(part);
+    }
   cells = op.getKey().getType().getDimSize(1);
   hasLists = !op.getSelections().empty();
   if (!hasLists)
@@ -47,8 +49,23 @@ AttendProblem::AttendProblem(SparseAttendOp op, AssumedSizes &sizes) : op(op), r
   isShared = selection.getDimSize(2) == 1;
 }
 
+JoinedProblem::JoinedProblem(const AttendJoin &join, AssumedSizes &sizes) : join(join) {
+  int64_t queryBlock = join.getQueryBlock();
+  for (SparseAttendOp attend : join.attends) {
+    AttendProblem &source = sources.emplace_back(attend, sizes);
+    source.joinedBytes = 0;
+    if (queryBlock) {
+      source.queryBlock = queryBlock;
+      source.isShared = false;
+    }
+  }
+  for (size_t i = 0; i < join.getParts().size(); ++i)
+    if (!llvm::is_contained(join.parts, i / 2))
+      sources.front().joinedBytes += sizes.getBytes(join.getParts()[i]);
+}
+
 std::optional<int64_t> AttendProblem::getRowsPerList() const {
-  return hasLists && !isShared ? std::optional(queryBlock * getGroup()) : std::nullopt;
+  return isShared ? std::nullopt : std::optional(queryBlock * getGroup());
 }
 
 /// The mean of `f` over some runs of `count` neighbouring queries.

@@ -258,26 +258,40 @@ ScheduleAttr ssa::withBestPolynomials(const AttendProblem &p, ScheduleAttr s, Ta
   return best;
 }
 
-Prediction ssa::predictAttend(const AttendProblem &p, ScheduleAttr s, TargetAttr target) {
+/// Bytes of queries and outputs.
+static double getRowBytes(const AttendProblem &p) { return double(p.batch) * p.geometry.queries * p.heads * (p.dim + p.valueDim) * p.elementBytes; }
+
+/// Of a kernel that sees keys of several sources, so many of which have a softmax of their own.
+static Prediction predictSources(ArrayRef<AttendProblem> sources, int64_t softmaxes, ScheduleAttr s, TargetAttr target) {
   const ChipRates &rates = ChipRates::of(target);
-  double numSMs = target.numSMs(), matrixRate = getMatrixRate(s, rates);
-  Loop loop = getLoop(p, s, target);
+  double numSMs = target.numSMs(), matrixRate = getMatrixRate(s, rates), chain = 0;
   Prediction result;
-  result.units = getUnits(p, loop, matrixRate, rates, numSMs);
-  UnitTimes ofStep = getUnitsOfStep(p, loop, matrixRate, rates, numSMs);
-  SparseAttendOp op = p.op;
-  double item = s.usesTensorMemory() ? getTensorItemSeconds(loop, ofStep)
-                                     : loop.steps * getStepSeconds(loop, s, s.getGroups(op), ofStep, rates, numSMs) + loop.itemSeconds;
-  double rounds = std::max(loop.items / (numSMs * loop.blocksPerSM), loop.items > 0 ? 1.0 : 0.0);
-  double chain = rounds * item;
-  if (!s.usesTensorMemory()) // there others store
-    chain += p.joinedBytes / (joinedShare * rates.memory);
-  if (s.getOrder() == LoopOrder::key_outer)
-    chain = std::max(chain, loop.written / (writeShare * rates.memory)) + rounds * loop.singlySeconds;
+  for (const auto &[i, p] : llvm::enumerate(sources)) {
+    Loop loop = getLoop(p, s, target);
+    result.units += getUnits(p, loop, matrixRate, rates, numSMs);
+    UnitTimes ofStep = getUnitsOfStep(p, loop, matrixRate, rates, numSMs);
+    SparseAttendOp op = p.op;
+    double ends = int64_t(i) < softmaxes ? loop.itemSeconds : 0;
+    double item = s.usesTensorMemory() ? getTensorItemSeconds(loop, ofStep) : loop.steps * getStepSeconds(loop, s, s.getGroups(op), ofStep, rates, numSMs) + ends;
+    double rounds = std::max(loop.items / (numSMs * loop.blocksPerSM), loop.items > 0 ? 1.0 : 0.0);
+    chain += rounds * item;
+    if (!s.usesTensorMemory()) // there others store
+      chain += p.joinedBytes / (joinedShare * rates.memory);
+    if (s.getOrder() == LoopOrder::key_outer)
+      chain = std::max(chain, loop.written / (writeShare * rates.memory)) + rounds * loop.singlySeconds;
+  }
+  // Queries are read once, and outputs written.
+  result.units.memory -= (sources.size() - 1) * getRowBytes(sources.front()) / rates.memory;
   result.seconds = std::max(chain, result.units.longest()) + launchSeconds;
   constexpr double mostly = 0.7;
   result.binds = result.units.longest() > mostly * result.seconds ? result.units.binding() : StringRef("latency");
   return result;
+}
+
+Prediction ssa::predictAttend(const AttendProblem &p, ScheduleAttr s, TargetAttr target) { return predictSources(p, 1, s, target); }
+
+Prediction ssa::predictAttend(const JoinedProblem &p, ScheduleAttr s, TargetAttr target) {
+  return predictSources(p.sources, isa<MergeOp>(p.join.op) ? 1 : p.sources.size(), s, target);
 }
 
 /// What the order needs besides. Lists are united by kernels that sort. Partial outputs are joined at the rate of a copy, nearly.

@@ -30,8 +30,7 @@ static int64_t getRegistersNeeded(SparseAttendOp op, ScheduleAttr schedule) {
          (op.getScore().empty() ? 0 : ofRegion) + (schedule.getOrder() == LoopOrder::union_lists ? ofMembers : 0) + (hasNumbers ? ofNumbers : 0);
 }
 
-/// The order without a union that an op has.
-static LoopOrder getPlainOrder(SparseAttendOp op) {
+LoopOrder ssa::getPlainOrder(SparseAttendOp op) {
   auto ignore = [](const Twine &) {};
   return succeeded(ScheduleAttr::verifyOrder(LoopOrder::head_packed, op, ignore)) ? LoopOrder::head_packed : LoopOrder::shared_list;
 }

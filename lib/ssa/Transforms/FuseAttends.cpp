@@ -49,7 +49,7 @@ static bool pays(AttendJoin join) {
   constexpr double exposed = 1.5; // measured, docs/kernels.md
   int64_t others = 0, own = getValueBytes(join.attend.getOutput());
   for (size_t i = 0; i < join.getParts().size(); i += 2)
-    others += i == 2 * join.part ? 0 : getValueBytes(join.getParts()[i]);
+    others += i == 2 * join.parts.front() ? 0 : getValueBytes(join.getParts()[i]);
   return exposed * others < others + 2 * own;
 }
 
@@ -74,7 +74,7 @@ static void fuseJoin(Operation *op) {
   if (last && !pays(*last))
     op->emitRemark("is a kernel of its own: that reads so many parts faster than the kernel of one of them");
   else if (last)
-    op->setAttr(FusedAttendAttr::attrName(), FusedAttendAttr::get(op->getContext(), last->part));
+    op->setAttr(FusedAttendAttr::attrName(), FusedAttendAttr::get(op->getContext(), last->parts.front(), ArrayRef<int64_t>()));
   else
     op->emitRemark("is a kernel of its own: ") << why;
 }

@@ -49,8 +49,15 @@ struct SelectSchedule : ssa::impl::SSASelectSchedulePassBase<SelectSchedule> {
     SmallVector<SparseAttendOp> ops;
     getOperation()->walk([&](SparseAttendOp op) { ops.push_back(op); });
     for (SparseAttendOp op : ops)
+      if (ScheduleAttr::of(op))
+        written.insert(op);
+    for (SparseAttendOp op : ops)
       if (failed(decide(op, TargetAttr::of(getOperation()))))
         return signalPassFailure();
+    getOperation()->walk([&](Operation *op) {
+      if (FusedAttendAttr::of(op))
+        shareKernels(op, TargetAttr::of(getOperation()));
+    });
   }
 
 private:
@@ -84,6 +91,38 @@ private:
     return success();
   }
 
+  /// The kernel that makes a `merge` or `mix` makes as many of its parts as pays.
+  void shareKernels(Operation *op, TargetAttr target) {
+    FusedAttendAttr fused = FusedAttendAttr::of(op);
+    auto ignore = [](const Twine &) {};
+    FailureOr<AttendJoin> join = AttendJoin::find(op, fused.getPart(), fused.getWith(), ignore);
+    if (failed(join) || !llvm::all_of(join->attends, takesTensorCores)) // what is written and wrong is told when kernels are made
+      return;
+    AssumedSizes sizes(assumptions);
+    if (!fused.getWith().empty()) {
+      if (FailureOr<SharedKernel> kernel = chooseSharedSchedule(*join, written, sizes, target, ignore); succeeded(kernel))
+        setKernel(*kernel);
+      return;
+    }
+    for (size_t part = 0; part < join->getParts().size() / 2; ++part) {
+      auto attend = join->getParts()[2 * part].getDefiningOp<SparseAttendOp>();
+      if (!attend || attend == join->attend || !takesTensorCores(attend))
+        continue;
+      FailureOr<SharedKernel> kernel = shareKernel(*join, part, written, sizes, target, [&](const Twine &why) { op->emitRemark("leaves a part to another kernel: ") << why; });
+      if (failed(kernel))
+        continue;
+      setKernel(*kernel);
+      join = kernel->join;
+    }
+  }
+
+  /// An order is what the lists of each make of it.
+  void setKernel(const SharedKernel &kernel) {
+    for (SparseAttendOp attend : kernel.join.attends)
+      attend->setAttr(ScheduleAttr::attrName(), kernel.schedule.withOrder(getPlainOrder(attend)));
+    kernel.join.op->setAttr(FusedAttendAttr::attrName(), FusedAttendAttr::get(&getContext(), kernel.join.getPart(), kernel.join.getOtherParts()));
+  }
+
   /// Where that is wanted and nobody says how much lists agree: gives the one schedule, and the op has the other one for lists that do.
   ScheduleAttr leaveToDevice(const AttendProblem &problem, TargetAttr target) {
     SparseAttendOp op = problem.op;
@@ -102,6 +141,7 @@ private:
     return choice->schedule;
   }
 
+  DenseSet<Operation *> written; // attention with a schedule in the source
   Assumptions assumptions;
   Tuning tuning;
 };

@@ -20,9 +20,10 @@
 // CHECK-COUNT-2: gpu.launch_func @kernels::@ssa_sparse_attend
 // CHECK-NOT: ssa_mix
 // CHECK: return
-func.func @mix(%q: !q, %k: !kv, %n: !kv, %g: !l, %p: !f) -> !q {
+func.func @mix(%q: !q, %r: !q, %k: !kv, %n: !kv, %g: !l, %p: !f) -> !q {
   %o1, %l1 = ssa.sparse_attend %q, %k, %k {mask = #ssa.mask<causal>} : !q, !kv, !kv -> !q, !l
-  %o2, %l2 = ssa.sparse_attend %q, %n, %n : !q, !kv, !kv -> !q, !l
+  %o2, %l2 = ssa.sparse_attend %r, %n, %n : !q, !kv, !kv -> !q, !l
+  // expected-remark @below {{leaves a part to another kernel: part 2 has other queries}}
   %o = ssa.mix (%o1, %g), (%p, %g), (%o2, %g) {ssa.fused_attend = #ssa.fused_attend<part = 0>} : !q, !l, !f, !l, !q, !l -> !q
   return %o : !q
 }

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "ssa/Conversion/Passes.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/SetVector.h"
 #include <limits>
 #include <numeric>
 
@@ -24,8 +25,8 @@ namespace {
 /// Which queries kernels are for, and where they write: all, or some neighbours of every sequence. The buffers of what has rows are for these then.
 struct AttendRows {
   Value output, lse;
-  /// The number of tokens if the last of these queries were the last of all.
-  Value tokens;
+  /// Of each op, the number of tokens if the last of these queries were the last of all.
+  SmallVector<Value, 1> tokens;
   /// Of before a loop: the queries of all, and how many sequences and queries there are at most.
   Value allQueries, mostBatches, mostQueries;
 };
@@ -33,9 +34,11 @@ struct AttendRows {
 /// Makes the kernels of an op by one schedule.
 class AttendConversion {
 public:
-  /// `join` is what the kernel makes the rows of, or null.
+  /// `join` is what the kernel makes the rows of, or null; it may make other ops as well.
   AttendConversion(HostFunction &host, SparseAttendOp op, const AttendJoin *join, ScheduleAttr schedule, const AttendRows &rows)
       : host(host), op(op), schedule(schedule), rows(rows), output(rows.output), lse(rows.lse) {
+    for (SparseAttendOp source : join ? ArrayRef(join->attends) : ArrayRef(op))
+      plan.sources.push_back({source});
     if (join)
       joined.emplace(host, *join);
   }
@@ -43,16 +46,25 @@ public:
 
 private:
   LogicalResult readSchedule();
-  LogicalResult attend(ArrayRef<Value> maps);
-  /// `lists` are arguments that say which keys rows see, or what stands for them; what is written may be partial outputs.
-  LogicalResult buildKernel(Value output, Value lse, ValueRange lists, ValueRange maps, Value items);
+  void readSource(AttendSource &source, ScheduleAttr schedule, bool mayHaveBoxes);
+  /// Tensor maps of queries, and of each source.
+  struct Maps {
+    SmallVector<Value> query;
+    SmallVector<SmallVector<Value>, 1> sources;
+  };
+  Maps createMaps();
+  LogicalResult attend(const Maps &maps);
+  /// `transposed` are lists turned around, if any; what is written may be partial outputs.
+  LogicalResult buildKernel(Value output, Value lse, ValueRange transposed, const Maps &maps, Value items);
+  SmallVector<Value> getLists(const AttendSource &source);
+  LogicalResult attendWithMaps();
   Value createMap(Value buffer, ArrayRef<int64_t> box);
-  SmallVector<Value> createMaps();
+  Value createQueryMap();
+  SmallVector<Value> createMaps(const AttendSource &source);
   struct RowTensor;
   RowTensor getRowTensor(Value buffer);
   SmallVector<Value> createRowMap(RowTensor &tensor);
   LogicalResult gather();
-  Value createQueryMap();
   void allocateParts();
 
   HostFunction &host;
@@ -62,7 +74,8 @@ private:
   std::optional<JoinArguments> joined;
   AttendPlan plan;
   Value output, lse;
-  SmallVector<Value> captured, lists;
+  SmallVector<SmallVector<Value>, 1> captured; // of each source
+  SmallVector<Value> united;                   // lists, and who has their entries
   std::optional<KeyOuter> keyOuter;
   std::optional<PartialOutputs> parts;
 };
@@ -84,11 +97,24 @@ static LogicalResult checkSupported(SparseAttendOp op) {
   return success();
 }
 
-int64_t ssa::getAttendCells(SparseAttendOp op) {
-  int64_t keyHeads = op.getKey().getType().getDimSize(1);
-  if (op.getSelections().empty())
-    return keyHeads;
-  return std::lcm(keyHeads, cast<SelectionType>(op.getSelections().front().getType()).getHeads());
+void AttendConversion::readSource(AttendSource &source, ScheduleAttr schedule, bool mayHaveBoxes) {
+  SparseAttendOp op = source.op;
+  if (!op.getSelections().empty())
+    source.selection = cast<SelectionType>(op.getSelections().front().getType());
+  if (plan.memberWords > 0)
+    source.selection = getTypeOfUnion(*source.selection, schedule.getListsOfTile(op));
+  source.queryBlock = source.selection && source.selection->getDimSize(2) != 1 ? source.selection->getQueryBlock() : 0;
+  source.stretches = schedule.getStretches(op);
+  source.hasBoxes = mayHaveBoxes && source.stretches > 0;
+}
+
+/// 0 if no source has lists for some queries.
+static int64_t getLeastQueryBlock(ArrayRef<AttendSource> sources) {
+  int64_t least = 0;
+  for (const AttendSource &source : sources)
+    if (source.queryBlock && (!least || source.queryBlock < least))
+      least = source.queryBlock;
+  return least;
 }
 
 LogicalResult AttendConversion::readSchedule() {
@@ -116,37 +142,34 @@ LogicalResult AttendConversion::readSchedule() {
   plan.dim = op.getQuery().getType().getDimSize(3);
   plan.valueDim = op.getOutput().getType().getDimSize(3);
   plan.valuesAreKeys = op.valuesAreKeys();
-  plan.cells = getAttendCells(op);
-  std::optional<SelectionType> selection;
-  if (!op.getSelections().empty())
-    selection = cast<SelectionType>(op.getSelections().front().getType());
+  plan.cells = op.getCells();
   plan.split = schedule.getSplit();
   plan.partials = schedule.getPartials();
   plan.isKeyOuter = schedule.getOrder() == LoopOrder::key_outer;
   plan.partialsInQuads = plan.isKeyOuter && schedule.getPartials() == Partials::bf16 && !plan.usesTensorMemory() && plan.groups == 1 && plan.valueDim % 32 == 0;
   plan.memberWords = schedule.getMemberWords(op);
   plan.rowsPerList = ScheduleAttr::getRowsPerList(op).value_or(0);
-  if (plan.memberWords > 0)
-    selection = getTypeOfUnion(*selection, schedule.getListsOfTile(op));
-  plan.selection = selection;
-  plan.stretches = schedule.getStretches(op);
   plan.group = op.getQuery().getType().getDimSize(1) / plan.cells;
-  // Where all queries share one list the tile is filled with queries.
-  bool sharedByAll = !selection || selection->getDimSize(2) == 1;
-  plan.queryBlock = sharedByAll ? std::max<int64_t>(plan.tileRows / plan.group, 1) : selection->getQueryBlock();
-  plan.width = host.getVectorWidth(op, std::gcd(plan.dim, plan.valueDim), {{"query", rows.allQueries},
-                                                                 {"key", host.getBuffer(op.getKey())},
-                                                                 {"value", host.getBuffer(op.getValue())}});
+  plan.width = std::numeric_limits<int64_t>::max();
+  for (const AttendSource &source : plan.sources)
+    plan.width = std::min(plan.width, host.getVectorWidth(source.op, std::gcd(plan.dim, plan.valueDim), {{"query", rows.allQueries},
+                                                                                            {"key", host.getBuffer(source.op.getKey())},
+                                                                                            {"value", host.getBuffer(source.op.getValue())}}));
   constexpr int64_t accelerated = 8; // elements of 16 bytes, to which the accelerator needs addresses and strides aligned
   // A box of values would have all columns of a panel, from the first on.
   bool isWhole = plan.valuesAreKeys || plan.valueParts == 1, isAccelerated = schedule.hasRoles() && target.hasTMA() && plan.width == accelerated;
   if (plan.pair && !isAccelerated)
     return op.emitOpError("has a schedule with 'pair', which needs rows of keys at multiples of 16 bytes");
-  plan.hasBoxes = isAccelerated && !plan.pair && plan.stretches > 0 && isWhole;
+  for (AttendSource &source : plan.sources)
+    readSource(source, schedule, isAccelerated && !plan.pair && isWhole);
+  // Where all queries share one list the tile is filled with queries.
+  plan.queryBlock = std::max<int64_t>(plan.tileRows / plan.group, 1);
+  if (int64_t least = getLeastQueryBlock(plan.sources))
+    plan.queryBlock = least;
   auto fit = [](int64_t a, int64_t b) { return a % b == 0 || b % a == 0; };
   // No tensor map is made in a loop, where the queries are others each time.
   bool mayHaveBoxes = isAccelerated && !host.loop;
-  plan.gathers = mayHaveBoxes && plan.usesTensorMemory() && !plan.pair && plan.stretches == 0 && !op.isGathered();
+  plan.gathers = mayHaveBoxes && plan.usesTensorMemory() && !plan.pair && plan.first().stretches == 0 && !op.isGathered();
   plan.hasQueryBoxes = mayHaveBoxes && !plan.isKeyOuter && !plan.usesTensorMemory() && fit(plan.tileRows, plan.group);
   // Shorter boxes take the accelerator longer than threads take to copy their rows.
   constexpr int64_t leastRows = 16;
@@ -256,8 +279,9 @@ Value AttendConversion::createQueryMap() {
   return createMap(exchanged, {1, rows / heads, heads});
 }
 
-/// What kernels are given to copy boxes.
-SmallVector<Value> AttendConversion::createMaps() {
+/// What kernels are given to copy rows of a source as boxes.
+SmallVector<Value> AttendConversion::createMaps(const AttendSource &source) {
+  SparseAttendOp op = source.op;
   if (plan.pair) {
     OpBuilder::InsertionGuard guard = host.beforeLoop();
     RowTensor keys = getRowTensor(host.getBuffer(op.getKey()));
@@ -266,12 +290,21 @@ SmallVector<Value> AttendConversion::createMaps() {
     return createRowMap(keys);
   }
   SmallVector<Value> maps;
+  if (!source.hasBoxes)
+    return maps;
+  SmallVector<int64_t> box = {1, 1, plan.tileKeys / source.stretches};
+  maps.push_back(createMap(host.getBuffer(op.getKey()), box));
+  if (!plan.valuesAreKeys)
+    maps.push_back(createMap(host.getBuffer(op.getValue()), box));
+  return maps;
+}
+
+AttendConversion::Maps AttendConversion::createMaps() {
+  Maps maps;
   if (plan.hasQueryBoxes)
-    maps.push_back(createQueryMap());
-  if (plan.hasBoxes)
-    maps.push_back(createMap(host.getBuffer(op.getKey()), {1, 1, plan.tileKeys / plan.stretches}));
-  if (plan.hasBoxes && !plan.valuesAreKeys)
-    maps.push_back(createMap(host.getBuffer(op.getValue()), {1, 1, plan.tileKeys / plan.stretches}));
+    maps.query.push_back(createQueryMap());
+  for (const AttendSource &source : plan.sources)
+    maps.sources.push_back(createMaps(source));
   return maps;
 }
 
@@ -289,20 +322,25 @@ LogicalResult AttendConversion::gather() {
     SmallVector<Value> maps;
     for (RowTensor &tensor : tensors)
       llvm::append_range(maps, createRowMap(tensor));
-    result = attend(maps);
+    result = attend({{}, {maps}});
   }, [&] {
     plan.gathers = false;
     if (succeeded(result))
-      result = attend({});
+      result = attend({{}, {{}}});
   });
   return result;
 }
 
 LogicalResult AttendConversion::run() {
-  FailureOr<SmallVector<Value>> values = getScoreCaptures(host, op.getScore());
-  if (failed(readSchedule()) || failed(values))
+  if (failed(readSchedule()))
     return failure();
-  captured = *values;
+  for (AttendSource &source : plan.sources) {
+    FailureOr<SmallVector<Value>> values = getScoreCaptures(host, source.op.getScore());
+    if (failed(values))
+      return failure();
+    source.numCaptured = values->size();
+    captured.push_back(*values);
+  }
   if (joined)
     joined->requireSizes(host, output);
   if (joined && plan.split == 1 && !plan.isKeyOuter) { // else those who join partial outputs do it
@@ -310,29 +348,44 @@ LogicalResult AttendConversion::run() {
     plan.gathers = false; // with rows of other parts to read it spills
   }
   if (plan.memberWords > 0)
-    lists = uniteLists(host, op, *plan.selection, plan.memberWords, rows.mostBatches, rows.mostQueries);
+    united = uniteLists(host, op, plan.selection(), plan.memberWords, rows.mostBatches, rows.mostQueries);
   else if (plan.isKeyOuter)
     keyOuter.emplace(host, op, plan);
-  else if (plan.selection)
-    lists = {host.getBuffer(op.getSelections().front())};
   if (plan.split > 1)
     allocateParts();
-  if (!plan.hasBoxes && !plan.hasQueryBoxes && !plan.pair && !plan.gathers)
-    return attend({});
-  // No tensor map is of a tensor without elements.
+  return attendWithMaps();
+}
+
+/// No tensor map is of a tensor without elements. Where there are no keys at all nothing is seen; where there are some of one op but not of another rows are
+/// copied without maps.
+LogicalResult AttendConversion::attendWithMaps() {
+  bool hasBoxes = llvm::any_of(plan.sources, [](const AttendSource &source) { return source.hasBoxes; });
+  if (!hasBoxes && !plan.hasQueryBoxes && !plan.pair && !plan.gathers)
+    return attend(createMaps());
   Emitter e(host.builder, op.getLoc());
   LogicalResult result = success();
   auto hasRows = [&](Value buffer) { return e.both(e.lt(e.index(0), e.dim(buffer, 0)), e.lt(e.index(0), e.dim(buffer, 2))); };
-  e.ifThenElse(e.both(hasRows(host.getBuffer(op.getQuery())), hasRows(host.getBuffer(op.getKey()))), [&] {
-    result = plan.gathers ? gather() : attend(createMaps());
-  }, [&] {
-    fill(host, op, output, 0);
-    fill(host, op, lse, -std::numeric_limits<double>::infinity());
+  Value haveRows = hasRows(host.getBuffer(op.getQuery()));
+  llvm::SmallSetVector<Value, 2> keys;
+  for (const AttendSource &source : plan.sources)
+    if (keys.insert(host.getBuffer(source.op.getKey())))
+      haveRows = e.both(haveRows, hasRows(keys.back()));
+  e.ifThenElse(haveRows, [&] { result = plan.gathers ? gather() : attend(createMaps()); }, [&] {
+    if (keys.size() == 1) {
+      fill(host, op, output, 0);
+      fill(host, op, lse, -std::numeric_limits<double>::infinity());
+      return;
+    }
+    plan.hasQueryBoxes = false;
+    for (AttendSource &source : plan.sources)
+      source.hasBoxes = false;
+    if (succeeded(result))
+      result = attend(createMaps());
   });
   return result;
 }
 
-LogicalResult AttendConversion::attend(ArrayRef<Value> maps) {
+LogicalResult AttendConversion::attend(const Maps &maps) {
   Emitter e(host.builder, op.getLoc());
   if (plan.isKeyOuter)
     return keyOuter->build(output, lse, joined ? &*joined : nullptr, [&](const PartialOutputs &partials, ValueRange transposed, Value items) {
@@ -341,8 +394,8 @@ LogicalResult AttendConversion::attend(ArrayRef<Value> maps) {
   Value q = host.getBuffer(op.getQuery()), numLists = e.ceilDiv(e.dim(q, 2), e.index(plan.queryBlock));
   Value items = e.mul(e.mul(e.dim(q, 0), e.index(plan.cells * plan.tilesPerList() * plan.split * plan.valueParts)), numLists);
   if (plan.split == 1)
-    return buildKernel(output, lse, lists, maps, items);
-  if (failed(buildKernel(parts->outputs, parts->lses, lists, maps, items)))
+    return buildKernel(output, lse, {}, maps, items);
+  if (failed(buildKernel(parts->outputs, parts->lses, {}, maps, items)))
     return failure();
   joinPartials(host, op, *parts, plan.split, output, lse, {}, [&](KernelBuilder &k, const Place &at) -> PartsOfRow {
     constexpr unsigned outputArg = 2;
@@ -360,23 +413,44 @@ void AttendConversion::allocateParts() {
   parts = allocatePartials(host, op.getLoc(), e.mul(rows, e.index(plan.split)), plan.valueDim, e.builder.getF32Type());
 }
 
-LogicalResult AttendConversion::buildKernel(Value output, Value lse, ValueRange lists, ValueRange maps, Value items) {
-  Emitter e(host.builder, op.getLoc());
-  SmallVector<Value> arguments = {host.getBuffer(op.getQuery()), host.getBuffer(op.getKey()), host.getBuffer(op.getValue()), output, lse, rows.tokens};
-  unsigned firstJoined = arguments.size() + lists.size() + maps.size();
-  for (ValueRange more : {lists, maps, plan.join ? ValueRange(plan.join->get()) : ValueRange(), ValueRange(captured)})
+/// What says which keys rows see.
+SmallVector<Value> AttendConversion::getLists(const AttendSource &source) {
+  if (plan.memberWords > 0)
+    return united;
+  if (plan.isKeyOuter || !source.selection)
+    return {};
+  return {host.getBuffer(source.op.getSelections().front())};
+}
+
+LogicalResult AttendConversion::buildKernel(Value output, Value lse, ValueRange transposed, const Maps &maps, Value items) {
+  SmallVector<Value> arguments = {host.getBuffer(op.getQuery()), output, lse};
+  for (ValueRange more : {transposed, ValueRange(maps.query)})
     llvm::append_range(arguments, more);
-  KernelBuilder k(host.builder, op, "ssa_sparse_attend", plan.threads, arguments);
-  LogicalResult result = AttendKernel(k, op, plan).build(items);
-  for (unsigned rows : {AttendKernel::queryArg, AttendKernel::keyArg, AttendKernel::valueArg})
-    k.setReadOnly(rows, plan.width * op.getQuery().getType().getElementTypeBitWidth() / 8);
-  k.setWriteOnly(AttendKernel::outputArg, plan.storeWidth() * cast<MemRefType>(output.getType()).getElementTypeBitWidth() / 8);
-  k.setWriteOnly(AttendKernel::lseArg, 4);
+  SmallVector<unsigned> readOnly = {AttendKernel::queryArg};
+  SmallVector<std::pair<unsigned, int64_t>> joinedRows; // and how many bytes a thread reads of one
   for (unsigned i = 0; plan.join && i < plan.join->getNumParts(); ++i)
     if (!plan.join->isOwn(i)) {
-      unsigned number = firstJoined + plan.join->getOutput(i);
-      k.setReadOnly(number, plan.join->getWidth() * cast<MemRefType>(arguments[number].getType()).getElementTypeBitWidth() / 8);
+      Value rows = plan.join->get()[plan.join->getOutput(i)];
+      joinedRows.push_back({arguments.size() + plan.join->getOutput(i), plan.join->getWidth() * cast<MemRefType>(rows.getType()).getElementTypeBitWidth() / 8});
     }
+  if (plan.join)
+    llvm::append_range(arguments, plan.join->get());
+  for (auto [i, source] : llvm::enumerate(plan.sources)) {
+    readOnly.append({unsigned(arguments.size()), unsigned(arguments.size() + 1)});
+    arguments.append({host.getBuffer(source.op.getKey()), host.getBuffer(source.op.getValue()), rows.tokens[i]});
+    arguments.append(getLists(source));
+    arguments.append(maps.sources[i]);
+    arguments.append(captured[i]);
+  }
+  KernelBuilder k(host.builder, op, "ssa_sparse_attend", plan.threads, arguments);
+  LogicalResult result = AttendKernel(k, plan).build(items);
+  for (unsigned number : readOnly)
+    k.setReadOnly(number, plan.width * op.getQuery().getType().getElementTypeBitWidth() / 8);
+  int64_t storedBytes = plan.storeWidth() * cast<MemRefType>(output.getType()).getElementTypeBitWidth() / 8;
+  plan.hasSoftmaxes() ? k.setAligned(AttendKernel::outputArg, storedBytes) : k.setWriteOnly(AttendKernel::outputArg, storedBytes);
+  k.setWriteOnly(AttendKernel::lseArg, 4);
+  for (auto [number, bytes] : joinedRows)
+    k.setReadOnly(number, bytes);
   k.finish();
   return result;
 }
@@ -419,7 +493,7 @@ static LogicalResult convertOverlappedAttend(HostFunction &host, SparseAttendOp 
     rows.lse = queries.getRows(host, all.lse);
     // Behind the part there are fewer queries than in all.
     Value behind = e.sub(queries.getQueries(e, e.dim(all.allQueries, 2), 1), e.dim(query, 2));
-    rows.tokens = e.sub(all.tokens, behind);
+    rows.tokens = {e.sub(all.tokens.front(), behind)};
     {
       OpBuilder::InsertionGuard guard = host.beforeLoop();
       rows.mostQueries = e.mul(mostRows, e.index(queryBlock));
@@ -436,6 +510,7 @@ static LogicalResult convertOverlappedAttend(HostFunction &host, SparseAttendOp 
 /// By the one schedule or, where the device finds out how much lists agree, by both.
 static LogicalResult convertAttendTiles(HostFunction &host, SparseAttendOp op, const AttendJoin *join, const SelectChain *overlapped) {
   ScheduleAttr schedule = ScheduleAttr::of(op);
+  SmallVector<SparseAttendOp, 1> ops(join ? ArrayRef(join->attends) : ArrayRef(op));
   if (failed(checkSupported(op)))
     return failure();
   if (!schedule)
@@ -446,10 +521,14 @@ static LogicalResult convertAttendTiles(HostFunction &host, SparseAttendOp op, c
     FailureOr<Value> output = host.allocateResult(op, 0, makesOutput->getResult(0)), lse = host.allocateResult(op, 1, makesLse->getResult(1));
     if (failed(output) || failed(lse))
       return failure();
-    requireAttendSizes(host, op);
     Emitter e(host.builder, op.getLoc());
+    SmallVector<Value, 1> tokens;
+    for (SparseAttendOp source : ops) {
+      requireAttendSizes(host, source);
+      tokens.push_back(e.dim(host.getBuffer(source.getTokens() ? source.getTokens() : source.getKey()), 2));
+    }
     Value query = host.getBuffer(op.getQuery());
-    rows = {*output, *lse, e.dim(host.getBuffer(op.getTokens() ? op.getTokens() : op.getKey()), 2), query, e.dim(query, 0), e.dim(query, 2)};
+    rows = {*output, *lse, tokens, query, e.dim(query, 0), e.dim(query, 2)};
     return success();
   };
   if (overlapped)
@@ -463,7 +542,7 @@ static LogicalResult convertAttendTiles(HostFunction &host, SparseAttendOp op, c
   return branchOnDevice(host, op, measureAgreement(host, op, agreeing.getPercent()), [&] { return build(agreeing.getSchedule()); }, [&] { return build(schedule); });
 }
 
-LogicalResult ssa::convertSparseAttend(HostFunction &host, SparseAttendOp op, const AttendJoin *join, const SelectChain *overlapped) {
+static LogicalResult checkLists(SparseAttendOp op) {
   if (op.getSelections().size() > 1)
     return op.emitOpError("has a kernel for one selection; run 'ssa-join-selections'");
   for (Value s : op.getSelections()) {
@@ -473,5 +552,12 @@ LogicalResult ssa::convertSparseAttend(HostFunction &host, SparseAttendOp op, co
       return op.emitOpError() << "has a kernel for lists that serve fewer than 2^31 rows, but 'query_block' is " << queryBlock << ", for up to "
                               << heads << " heads; of one list for all queries make dimension 2 static, 1";
   }
+  return success();
+}
+
+LogicalResult ssa::convertSparseAttend(HostFunction &host, SparseAttendOp op, const AttendJoin *join, const SelectChain *overlapped) {
+  for (SparseAttendOp source : join ? ArrayRef(join->attends) : ArrayRef(op))
+    if (failed(checkLists(source)))
+      return failure();
   return takesTensorCores(op) ? convertAttendTiles(host, op, join, overlapped) : convertAttendRows(host, op);
 }

@@ -9,9 +9,6 @@
 
 namespace mlir::ssa {
 
-/// How many pairs of a key head and a selection head there are, each for as many query heads.
-int64_t getAttendCells(SparseAttendOp op);
-
 /// Requires what only a run can see of the sizes.
 void requireAttendSizes(HostFunction &host, SparseAttendOp op);
 

@@ -10,9 +10,9 @@
 using namespace mlir;
 using namespace mlir::ssa;
 
-AttendKernel::AttendKernel(KernelBuilder &k, SparseAttendOp op, const AttendPlan &plan)
-    : k(k), op(op), plan(plan), t(k, plan.rowsOfBlock(), plan.takesTurns ? 1 : plan.groups, /*rowwise=*/plan.usesTensorMemory()),
-      elementType(op.getQuery().getType().getElementType()) {}
+AttendKernel::AttendKernel(KernelBuilder &k, const AttendPlan &plan)
+    : k(k), plan(plan), t(k, plan.rowsOfBlock(), plan.takesTurns ? 1 : plan.groups, /*rowwise=*/plan.usesTensorMemory()),
+      elementType(plan.first().op.getQuery().getType().getElementType()) {}
 
 LogicalResult AttendKernel::build(Value items) {
   if (plan.pair)
@@ -24,8 +24,9 @@ LogicalResult AttendKernel::build(Value items) {
   allocate();
   // Without a word the assembler spills a region's values; for sm_100 those of rows that one warp looks up, for more blocks than shared memory
   // has room for. For sm_90a it does not, and takes 4 % less time without (256 tokens a query, H200).
-  bool isShort = plan.threads == 32 && plan.stretches == 0 && !TargetAttr::of(op).hasWGMMA();
-  if (!plan.hasRoles() && (!op.getScore().empty() || isShort))
+  bool isShort = plan.threads == 32 && plan.first().stretches == 0 && !TargetAttr::of(plan.first().op).hasWGMMA();
+  bool hasRegion = llvm::any_of(plan.sources, [](const AttendSource &source) { return !source.op.getScore().empty(); });
+  if (!plan.hasRoles() && (hasRegion || isShort))
     k.setBlocksPerSM(plan.blocksPerSM);
   if (plan.usesTensorMemory())
     buildTensorRoles(total);
@@ -63,32 +64,45 @@ void AttendKernel::allocate() {
 
 void AttendKernel::readSizes() {
   queryView = BufferView(k, k.getArgument(queryArg));
-  keys.view = BufferView(k, k.getArgument(keyArg));
-  keys.columns = plan.dim;
-  values.view = BufferView(k, k.getArgument(valueArg));
-  values.columns = plan.valueDim / plan.valueParts;
   outputView = BufferView(k, k.getArgument(outputArg));
   lseView = BufferView(k, k.getArgument(lseArg));
   queries = k.toI32(k.dim(queryView.buffer, 2));
-  // Gathered rows hold whatever exists.
-  keyRows = k.toI32(op.isGathered() ? getNumBlocks(k, op.getBlocksOrTokens(), k.getArgument(tokensArg)) : k.dim(keys.view.buffer, 2));
-  tokens = k.toI32(k.getArgument(tokensArg));
-  unsigned next = firstFreeArg + (plan.selection ? 1 : 0) + (plan.memberWords > 0 ? 1 : 0);
-  if (plan.isKeyOuter)
-    next = firstFreeKeyOuterArg;
+  keys.columns = plan.dim;
+  values.columns = plan.valueDim / plan.valueParts;
+  values.areValues = true;
+  unsigned next = plan.isKeyOuter ? unsigned(firstFreeKeyOuterArg) : unsigned(firstFreeArg);
   if (plan.hasQueryBoxes)
     queryMap = k.getArgument(next++);
-  for (Rows *rows : {&keys, &values}) {
-    if ((!plan.pair && !plan.gathers && !plan.hasBoxes) || (rows == &values && plan.valuesAreKeys))
-      continue;
-    rows->map = k.getArgument(next++);
-    for (Value &step : rows->rowSteps)
-      step = plan.hasBoxes ? Value() : k.getArgument(next++);
-  }
   for (size_t i = 0, count = plan.join ? plan.join->get().size() : 0; i < count; ++i)
     joinedBuffers.push_back(k.getArgument(next++));
-  for (unsigned end = k.getNumArguments(); next < end; ++next)
-    captured.push_back(k.getArgument(next));
+  for (const AttendSource &source : plan.sources) {
+    sources.emplace_back(source, sources.size());
+    next = readSource(sources.back(), next);
+  }
+}
+
+/// The arguments of a source, from number `next` on; gives the number behind them.
+unsigned AttendKernel::readSource(Source &source, unsigned next) {
+  source.keys.view = BufferView(k, k.getArgument(next++));
+  source.values.view = BufferView(k, k.getArgument(next++));
+  Value numTokens = k.getArgument(next++);
+  source.tokens = k.toI32(numTokens);
+  // Gathered rows hold whatever exists.
+  source.keyRows = k.toI32(source.op.isGathered() ? getNumBlocks(k, source.op.getBlocksOrTokens(), numTokens) : k.dim(source.keys.view.buffer, 2));
+  if (source.selection && !plan.isKeyOuter)
+    source.lists = k.getArgument(next++);
+  if (plan.memberWords > 0)
+    source.members = k.getArgument(next++);
+  for (Table *table : {&source.keys, &source.values}) {
+    if ((!plan.pair && !plan.gathers && !source.hasBoxes) || (table == &source.values && plan.valuesAreKeys))
+      continue;
+    table->map = k.getArgument(next++);
+    for (Value &step : table->rowSteps)
+      step = source.hasBoxes ? Value() : k.getArgument(next++);
+  }
+  for (size_t i = 0; i < source.numCaptured; ++i)
+    source.captured.push_back(k.getArgument(next++));
+  return next;
 }
 
 AttendKernel::Item AttendKernel::decodeItem(Value number) {
@@ -113,12 +127,11 @@ AttendKernel::Item AttendKernel::decodeItem(Value number) {
   item.exists = k.bit(true);
   item.firstRow = k.mul(k.toI32(tile), k.i32(plan.tileRows)); // of the pair, if blocks work in pairs
 
-  // The positions between which the tile's queries stand.
-  Value shift = k.sub(tokens, queries), group = k.i32(plan.group);
+  Value group = k.i32(plan.group);
   Value lastRow = k.min(k.add(item.firstRow, k.i32(plan.tileRows - 1)), k.i32(plan.queryBlock * plan.group - 1));
   Value firstQuery = k.mul(k.toI32(item.list), k.i32(plan.queryBlock));
-  item.firstPosition = k.add(k.add(firstQuery, k.div(item.firstRow, group)), shift);
-  item.lastPosition = k.add(k.min(k.add(firstQuery, k.div(lastRow, group)), k.sub(queries, k.i32(1))), shift);
+  item.firstQuery = k.add(firstQuery, k.div(item.firstRow, group));
+  item.lastQuery = k.min(k.add(firstQuery, k.div(lastRow, group)), k.sub(queries, k.i32(1)));
   if (plan.pair)
     item.firstRow = k.add(item.firstRow, k.mul(k.toI32(k.rankInPair()), k.i32(plan.rowsOfBlock())));
   return item;
@@ -154,26 +167,38 @@ RowPlace AttendKernel::resultPlaceOf(const Item &item, const BufferView &view, V
   return {view.getBegin(k, r.partial ? SmallVector<Value>{r.partial} : SmallVector<Value>{item.batch, k.toIndex(r.head), r.m}), r.exists};
 }
 
-KeySlots AttendKernel::getSlots(const Item &item) {
-  Value visibleRows = k.select(item.exists, keyRows, k.i32(0));
-  KeySlots slots(k, {op.getMask().value_or(nullptr), op.getBlocksOrTokens(), tokens, visibleRows, item.firstPosition, item.lastPosition, plan.tileKeys,
-                     plan.stretches});
+AttendKernel::Slots AttendKernel::getSlots(const Item &item, const Source &source) {
+  Value visibleRows = k.select(item.exists, source.keyRows, k.i32(0)), shift = k.sub(source.tokens, queries); // from queries to their positions
+  KeySlots keySlots(k, {source.op.getMask().value_or(nullptr), source.op.getBlocksOrTokens(), source.tokens, visibleRows, k.add(item.firstQuery, shift),
+                        k.add(item.lastQuery, shift), plan.tileKeys, source.stretches});
+  Slots slots(keySlots, source);
   if (plan.isKeyOuter)
-    slots.useBlock(k, item.block, plan.selection->getKeyBlock());
-  else if (!plan.selection)
+    slots.useBlock(k, item.block, plan.selection().getKeyBlock());
+  else if (!source.selection)
     slots.useRange(k);
-  if (item.part && !hasLists())
+  if (item.part && !source.lists)
     slots.takePart(k, item.part, plan.split);
   return slots;
 }
 
-void AttendKernel::useList(KeySlots &slots, const Item &item) {
-  if (!hasLists())
+SmallVector<AttendKernel::Slots, 1> AttendKernel::getAllSlots(const Item &item) {
+  SmallVector<Slots, 1> all;
+  for (const Source &source : sources)
+    all.push_back(getSlots(item, source));
+  return all;
+}
+
+void AttendKernel::useList(Slots &slots, const Item &item) {
+  const Source &source = *slots.source;
+  if (!source.lists)
     return;
-  auto use = op.isGathered() ? &KeySlots::useGatheredRows : &KeySlots::useList;
-  (slots.*use)(k, *plan.selection, k.getArgument(firstFreeArg), {item.batch, item.cell, item.list}, plan.cells);
-  if (plan.memberWords > 0)
-    slots.useMembers(k, k.getArgument(firstFreeArg + 1), {item.batch, item.cell, item.list}, plan.cells);
+  // Lists for more queries than those of an item serve several items.
+  int64_t items = source.queryBlock ? source.queryBlock / plan.queryBlock : 1;
+  Value place[] = {item.batch, item.cell, items > 1 ? k.div(item.list, k.index(items)) : item.list};
+  auto use = source.op.isGathered() ? &KeySlots::useGatheredRows : &KeySlots::useList;
+  (slots.*use)(k, *source.selection, source.lists, place, plan.cells);
+  if (source.members)
+    slots.useMembers(k, source.members, place, plan.cells);
   if (item.part)
     slots.takePart(k, item.part, plan.split);
 }
@@ -205,14 +230,14 @@ AttendKernel::Numbers AttendKernel::allocNumbers(ArrayRef<int64_t> ring) {
     shape.push_back(size);
     return t.alloc(shape, k.builder.getI32Type());
   };
-  return {alloc(plan.stretches > 0 ? 2 * plan.stretches : plan.tileKeys), plan.memberWords > 0 ? alloc(plan.membersOfStep()) : Value()};
+  return {alloc(plan.numbersOfStep()), plan.memberWords > 0 ? alloc(plan.membersOfStep()) : Value()};
 }
 
 AttendKernel::Numbers AttendKernel::getNumbers(Value stage) {
   return {t.slot(numberRings.entries, stage), numberRings.members ? t.slot(numberRings.members, stage) : Value()};
 }
 
-void AttendKernel::loadNumbers(const KeySlots &slots, Value step, const Lookup &found, const Numbers &numbers) {
+void AttendKernel::loadNumbers(const Slots &slots, Value step, const Lookup &found, const Numbers &numbers) {
   step = slots.firstStep ? k.add(slots.firstStep, step) : step;
   Value first = k.mul(step, k.i32(plan.tileKeys));
   t.fill(numbers.entries, [&](Value entry) {
@@ -227,14 +252,15 @@ void AttendKernel::loadNumbers(const KeySlots &slots, Value step, const Lookup &
     t.fill(numbers.members, [&](Value i) { return slots.getMembers(k, step, i); });
 }
 
-Value AttendKernel::getHead(const Item &item, const Rows &rows) {
-  return k.div(item.cell, k.index(plan.cells / cast<MemRefType>(rows.view.buffer.getType()).getDimSize(1)));
+Value AttendKernel::getHead(const Item &item, const Table &table) {
+  return k.div(item.cell, k.index(plan.cells / cast<MemRefType>(table.view.buffer.getType()).getDimSize(1)));
 }
 
-Value AttendKernel::getRowsBegin(const Item &item, const KeySlots &slots, const Rows &rows) {
-  Value head = getHead(item, rows);
-  Value begin = op.isGathered() ? rows.view.getBegin(k, {item.batch, head, slots.listRow}) : rows.view.getBegin(k, {item.batch, head});
-  return item.valuePart && &rows == &values ? k.add(begin, k.mul(item.valuePart, k.index(values.columns))) : begin;
+Value AttendKernel::getRowsBegin(const Item &item, const Slots &slots, const Rows &rows) {
+  const Table &table = slots.source->tableOf(rows);
+  Value head = getHead(item, table);
+  Value begin = slots.source->op.isGathered() ? table.view.getBegin(k, {item.batch, head, slots.listRow}) : table.view.getBegin(k, {item.batch, head});
+  return item.valuePart && rows.areValues ? k.add(begin, k.mul(item.valuePart, k.index(values.columns))) : begin;
 }
 
 KeySlots::Step AttendKernel::getStretches(ValueRange found) {
@@ -244,7 +270,7 @@ KeySlots::Step AttendKernel::getStretches(ValueRange found) {
   return step;
 }
 
-AttendKernel::Lookup AttendKernel::lookUp(const Item &item, const KeySlots &slots, Value step) {
+AttendKernel::Lookup AttendKernel::lookUp(const Item &item, const Slots &slots, Value step) {
   step = slots.firstStep ? k.add(slots.firstStep, step) : step;
   if (slots.isContiguous()) {
     Lookup found;
@@ -254,10 +280,11 @@ AttendKernel::Lookup AttendKernel::lookUp(const Item &item, const KeySlots &slot
   }
   Value first = k.mul(step, k.i32(plan.tileKeys));
   auto find = [&](const Rows &rows) {
+    const BufferView &view = slots.source->tableOf(rows).view;
     Value begin = getRowsBegin(item, slots, rows);
     return t.findRows(cast<ssa_gpu::SharedType>(t.slot(rows.ring, k.i32(0)).getType()), plan.width, [&](Value row) -> RowPlace {
       Value number = slots.getNumber(k, k.add(first, row));
-      Value place = op.isGathered() ? rows.view.advance(k, begin, 3, k.toIndex(k.add(first, row))) : rows.view.advance(k, begin, 2, k.toIndex(number));
+      Value place = slots.source->op.isGathered() ? view.advance(k, begin, 3, k.toIndex(k.add(first, row))) : view.advance(k, begin, 2, k.toIndex(number));
       return {place, slots.isInSight(k, number)};
     });
   };
@@ -267,46 +294,49 @@ AttendKernel::Lookup AttendKernel::lookUp(const Item &item, const KeySlots &slot
   return found;
 }
 
-void AttendKernel::loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage) {
+void AttendKernel::loadRows(const Item &item, const Slots &slots, const Lookup &found, const Rows &rows, Value stage) {
   Value tile = t.slot(rows.ring, stage);
+  const BufferView &view = slots.source->tableOf(rows).view;
   if (!slots.isContiguous())
-    return t.copyRows(rows.view.buffer, &rows == &values ? found.back() : found.front(), tile, rows.columns, plan.width, /*rare=*/false, rows.firstColumn);
+    return t.copyRows(view.buffer, rows.areValues ? found.back() : found.front(), tile, rows.columns, plan.width, /*rare=*/false, rows.firstColumn);
+  bool hasBoxes = slots.source->hasBoxes;
   KeySlots::Step step = getStretches(found);
   Value firstRow = getRowsBegin(item, slots, rows);
   auto copyRows = [&] {
-    t.copyRows(rows.view.buffer, tile, rows.columns, plan.width, [&](Value row) -> RowPlace {
+    t.copyRows(view.buffer, tile, rows.columns, plan.width, [&](Value row) -> RowPlace {
       Value number = slots.getNumber(k, step, row);
-      return {rows.view.advance(k, firstRow, 2, k.toIndex(number)), slots.isInSight(k, number)};
-    }, /*rare=*/plan.hasBoxes || plan.stretches == 1, rows.firstColumn);
+      return {view.advance(k, firstRow, 2, k.toIndex(number)), slots.isInSight(k, number)};
+    }, /*rare=*/hasBoxes || step.size() == 1, rows.firstColumn);
   };
-  if (plan.hasBoxes || plan.stretches > 1)
+  if (hasBoxes || step.size() > 1)
     return copyRows();
   KeySlots::Stretch all = step.front();
   Value isWhole = k.both(k.eq(all.count, k.i32(plan.tileKeys)), slots.isBox(k, all));
-  Value begin = k.add(rows.view.advance(k, firstRow, 2, k.toIndex(all.base)), k.index(rows.firstColumn));
-  k.ifThenElse(isWhole, [&] { t.copyBlock(rows.view.buffer, begin, rows.view.strides[2], tile, rows.columns, plan.width); }, copyRows);
+  Value begin = k.add(view.advance(k, firstRow, 2, k.toIndex(all.base)), k.index(rows.firstColumn));
+  k.ifThenElse(isWhole, [&] { t.copyBlock(view.buffer, begin, view.strides[2], tile, rows.columns, plan.width); }, copyRows);
 }
 
-void AttendKernel::copyBoxOr(llvm::function_ref<void()> copy, const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows,
+void AttendKernel::copyBoxOr(llvm::function_ref<void()> copy, const Item &item, const Slots &slots, const Lookup &found, const Rows &rows,
                              Value stage, Value ticket) {
-  if (!plan.hasBoxes)
+  if (!slots.source->hasBoxes)
     return copy();
   KeySlots::Step step = getStretches(found);
+  const Table &table = slots.source->tableOf(rows);
   Value areBoxes;
   for (const KeySlots::Stretch &stretch : step)
     areBoxes = areBoxes ? k.both(areBoxes, slots.isBox(k, stretch)) : slots.isBox(k, stretch);
   k.ifThenElse(areBoxes, [&] {
-    Value batch = k.toI32(item.batch), head = k.toI32(getHead(item, rows)), tile = t.slot(rows.ring, stage);
+    Value batch = k.toI32(item.batch), head = k.toI32(getHead(item, table)), tile = t.slot(rows.ring, stage);
     for (auto [i, stretch] : llvm::enumerate(step))
-      t.copyBox(rows.map, {batch, head, stretch.base}, tile, rows.pipe, ticket, i * slots.getLength(), rows.firstColumn);
+      t.copyBox(table.map, {batch, head, stretch.base}, tile, rows.pipe, ticket, i * slots.getLength(), rows.firstColumn);
   }, copy);
 }
 
-void AttendKernel::beginRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage, Value ticket) {
+void AttendKernel::beginRows(const Item &item, const Slots &slots, const Lookup &found, const Rows &rows, Value stage, Value ticket) {
   copyBoxOr([&] { loadRows(item, slots, found, rows, stage); }, item, slots, found, rows, stage, ticket);
 }
 
-void AttendKernel::loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage, Value ticket) {
+void AttendKernel::loadRows(const Item &item, const Slots &slots, const Lookup &found, const Rows &rows, Value stage, Value ticket) {
   copyBoxOr([&] {
     loadRows(item, slots, found, rows, stage);
     t.commitCopies();
@@ -318,16 +348,23 @@ void AttendKernel::loadRows(const Item &item, const KeySlots &slots, const Looku
 // Products and softmax
 //===----------------------------------------------------------------------===//
 
-ScoreTiles AttendKernel::getScores(const Item &item, const KeySlots &slots) {
+/// Whether all sources have one positive scale and no score region, so that it can join the factor of the exponent.
+static bool haveOneScale(ArrayRef<AttendSource> sources) {
+  return llvm::all_equal(llvm::map_range(sources, [](const AttendSource &source) { return ScoreTiles::getScale(source.op); })) &&
+         llvm::all_of(sources, [](const AttendSource &source) { return ScoreTiles::canScaleLast(source.op); });
+}
+
+ScoreTiles AttendKernel::getScores(const Item &item, const Slots &slots) {
   Type i32 = k.builder.getI32Type();
-  Value shift = k.sub(tokens, queries);
+  const Source &source = *slots.source;
+  Value shift = k.sub(source.tokens, queries);
   std::function<Value()> makePositions = [this, item, shift, i32] {
     return t.mapRows(i32, [&](Value row) { return k.add(k.toI32(getRow(item, row).m), shift); });
   };
-  if (!op.getScore().empty()) // which needs them in every step
+  if (!source.op.getScore().empty()) // which needs them in every step
     makePositions = [positions = makePositions()] { return positions; };
   Value heads = t.mapRows(i32, [&](Value row) { return getRow(item, row).head; });
-  return ScoreTiles(k, t, op, plan.tileKeys, captured, k.toI32(item.batch), heads, makePositions, slots);
+  return ScoreTiles(k, t, source.op, plan.tileKeys, source.captured, k.toI32(item.batch), heads, makePositions, slots, haveOneScale(plan.sources));
 }
 
 AttendKernel::State AttendKernel::getInitialState() {
@@ -338,13 +375,13 @@ AttendKernel::State AttendKernel::getInitialState() {
 }
 
 /// The scores of one step, hidden ones `-inf`.
-Value AttendKernel::getLogits(const KeySlots &slots, ScoreTiles &scores, Value products, const Numbers &ofStep) {
+Value AttendKernel::getLogits(const Slots &slots, ScoreTiles &scores, Value products, const Numbers &ofStep) {
   Type i32 = k.builder.getI32Type();
   Value entries = ofStep.entries, allVisible;
   llvm::unique_function<Value()> numbers;
   KeySlots::Step step;
   if (slots.isContiguous()) {
-    for (int64_t i = 0; i < plan.stretches; ++i)
+    for (int64_t i = 0; i < slots.source->stretches; ++i)
       step.push_back({t.loadEntry(entries, k.i32(2 * i)), t.loadEntry(entries, k.i32(2 * i + 1))});
     allVisible = slots.isAllVisible(k, step);
     numbers = [&, step] { return t.mapColumns(plan.tileKeys, i32, [&](Value column) { return slots.getNumber(k, step, column); }); };
@@ -352,7 +389,7 @@ Value AttendKernel::getLogits(const KeySlots &slots, ScoreTiles &scores, Value p
     allVisible = slots.isAllVisible(k, t.loadEntry(entries, k.i32(plan.tileKeys - 1)));
     numbers = [&] { return t.mapColumns(plan.tileKeys, i32, [&](Value column) { return t.loadEntry(entries, column); }); };
   }
-  if (!op.getScore().empty()) {
+  if (!slots.source->op.getScore().empty()) {
     FailureOr<Value> logits = scores.getLogits(products, numbers());
     if (succeeded(logits))
       return hideFromOthers(*logits, ofStep);
@@ -388,9 +425,9 @@ Value AttendKernel::hideFromOthers(Value logits, const Numbers &numbers) {
   int64_t words = plan.memberWords;
   Type i32 = k.builder.getI32Type();
   Value hidden = t.constant(cast<RankedTensorType>(logits.getType()), k.builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
-  if (plan.stretches > 0) { // one answer for all keys of a stretch, mostly yes
+  if (int64_t stretches = plan.first().stretches; stretches > 0) { // one answer for all keys of a stretch, mostly yes
     SmallVector<Value> areMembers;
-    for (int64_t i = 0; i < plan.stretches; ++i)
+    for (int64_t i = 0; i < stretches; ++i)
       areMembers.push_back(getMembers(numbers, i));
     Value isMember = llvm::accumulate(ArrayRef(areMembers).drop_front(), areMembers.front(), [&](Value a, Value b) { return k.both(a, b); });
     return k.ifElse(t.warpAll(isMember), logits.getType(), [&] { return SmallVector<Value>{logits}; }, [&] {
@@ -413,13 +450,14 @@ Value AttendKernel::getValueTile(Value stage) {
   return plan.valuesAreKeys ? t.columns(t.slot(keys.ring, stage), 0, plan.paddedValueDim()) : t.slot(values.ring, stage);
 }
 
-SoftmaxStep AttendKernel::getSoftmaxStep(const KeySlots &slots, ScoreTiles &scores, Value products, const Numbers &numbers, Value max, Value sum,
+SoftmaxStep AttendKernel::getSoftmaxStep(const Slots &slots, ScoreTiles &scores, Value products, const Numbers &numbers, Value max, Value sum,
                                          Hook afterNumbers) {
   Value logits = getLogits(slots, scores, products, numbers), isNone;
-  bool mayLeaveOut = plan.memberWords > 0 && plan.stretches > 0 && plan.groups == 1;
+  int64_t stretches = plan.first().stretches;
+  bool mayLeaveOut = plan.memberWords > 0 && stretches > 0 && plan.groups == 1;
   Value isMember = mayLeaveOut ? getMembers(numbers, 0) : Value();
   if (mayLeaveOut) { // of a union a warp often has no row that takes part
-    for (int64_t i = 1; i < plan.stretches; ++i)
+    for (int64_t i = 1; i < stretches; ++i)
       isMember = k.either(isMember, getMembers(numbers, i));
     isNone = t.warpAll(k.eq(isMember, t.constant(t.rowsType(k.builder.getI1Type()), k.builder.getBoolAttr(false))));
   }
@@ -466,20 +504,31 @@ Value AttendKernel::getWeights(Value weights) {
   return weightTile;
 }
 
-void AttendKernel::store(const Item &item, ScoreTiles &scores, State state) {
+void AttendKernel::store(const Softmax &softmax, ScoreTiles &scores, State state) {
   if (plan.groups > 1 && plan.hasRoles()) // the sums of the last item have been read; between items without keys nothing else waits
     t.barrier();
   state.sum = t.joinGroups(ssa_gpu::RowReduction::sum, state.sum, getScratch(1));
-  storePart(item, scores, state, 0);
+  storePart(softmax, scores, state, 0);
 }
 
-AttendKernel::Joined AttendKernel::join(const Item &item, Value &lse, Value firstColumn) {
+/// The parts whose weights count where a softmax ends: its own and, with the last one, those that come from elsewhere.
+SmallVector<unsigned> AttendKernel::getPartsOf(const Softmax &softmax) const {
+  SmallVector<unsigned> parts;
+  for (unsigned i = 0; i < plan.join->getNumParts(); ++i)
+    if (plan.join->isOwn(i) ? i == plan.join->getOwn(softmax.number) : softmax.number == getLastSoftmax())
+      parts.push_back(i);
+  return parts;
+}
+
+AttendKernel::Joined AttendKernel::join(const Softmax &softmax, Value &lse, Value firstColumn) {
   Joined joined;
   if (!plan.join)
     return joined;
+  const Item &item = softmax.item;
   Type f32 = k.builder.getF32Type();
   SmallVector<Value> weights, others;
-  for (unsigned i = 0; i < plan.join->getNumParts(); ++i) {
+  SmallVector<unsigned> parts = getPartsOf(softmax);
+  for (unsigned i : parts) {
     if (plan.join->hasOwnWeight(i)) {
       weights.push_back(lse);
       continue;
@@ -495,27 +544,31 @@ AttendKernel::Joined AttendKernel::join(const Item &item, Value &lse, Value firs
   if (std::optional<unsigned> number = plan.join->getSinks())
     sinks = t.mapRows(f32, [&](Value row) { return k.load(joinedBuffers[*number], k.toIndex(getRow(item, row).head)); });
   JoinFactors factors = getJoinFactors(k, plan.join->getOp(), weights, sinks);
-  for (auto [i, factor] : llvm::enumerate(factors.parts))
+  for (auto [i, factor] : llvm::zip_equal(parts, factors.parts))
     plan.join->isOwn(i) ? void(joined.factor = factor) : others.push_back(factor);
   if (plan.join->isMerge())
     lse = factors.lse;
-  joined.others = getOthers(item, others, firstColumn);
+  joined.others = getOthers(softmax, others, firstColumn);
   return joined;
 }
 
-/// The rows of the other parts from a column on.
-AddedRows AttendKernel::getOthers(const Item &item, ArrayRef<Value> factors, Value firstColumn) {
+/// The rows of other parts from a column on, with these factors, and those that softmaxes before have left in the output.
+AddedRows AttendKernel::getOthers(const Softmax &softmax, ArrayRef<Value> factors, Value firstColumn) {
   AddedRows others;
   if (!plan.join)
     return others;
   SmallVector<BufferView> views;
-  for (unsigned i = 0; i < plan.join->getNumParts(); ++i)
-    if (!plan.join->isOwn(i)) {
-      others.sources.push_back(joinedBuffers[plan.join->getOutput(i)]);
-      views.emplace_back(k, others.sources.back());
-    }
-  others.factors.assign(factors.begin(), factors.end());
-  others.begin = [this, item, views, firstColumn](unsigned source, Value row) { return k.add(placeOf(item, views[source], row).begin, firstColumn); };
+  auto add = [&](const BufferView &view, Value factor) {
+    views.push_back(view);
+    others.sources.push_back(view.buffer);
+    others.factors.push_back(factor);
+  };
+  if (softmax.number > 0)
+    add(outputView, t.constant(t.rowsType(k.builder.getF32Type()), k.builder.getF32FloatAttr(1)));
+  for (unsigned i : getPartsOf(softmax))
+    if (!plan.join->isOwn(i))
+      add(BufferView(k, joinedBuffers[plan.join->getOutput(i)]), factors[views.size() - (softmax.number > 0)]);
+  others.begin = [this, item = softmax.item, views, firstColumn](unsigned source, Value row) { return k.add(placeOf(item, views[source], row).begin, firstColumn); };
   others.width = plan.join->getWidth();
   others.skipZeros = plan.join->isMerge();
   return others;
@@ -533,7 +586,8 @@ Value AttendKernel::scaleRows(Value tile, Value factors) {
   return k.select(t.broadcast(isZero, columns), zeros, scaled);
 }
 
-void AttendKernel::storePart(const Item &item, ScoreTiles &scores, State state, unsigned group) {
+void AttendKernel::storePart(const Softmax &softmax, ScoreTiles &scores, State state, unsigned group) {
+  const Item &item = softmax.item;
   Type f32 = k.builder.getF32Type();
   State initial = getInitialState();
   // An empty row has sum 0 and is 0 / 1.
@@ -543,13 +597,13 @@ void AttendKernel::storePart(const Item &item, ScoreTiles &scores, State state, 
   Value log = math::LogOp::create(k.builder, k.loc, state.sum, arith::FastMathFlags::afn); // off by 2^-22
   Value lse = k.select(isEmpty, initial.max, k.fadd(plan.takesTurns ? scores.getHeldReference(state.max) : scores.getNaturalReference(state.max), log));
   int64_t columns = plan.takesTurns ? getColumnsOfGroup() : plan.valueDim;
-  Joined joined = join(item, lse, k.index(group * columns));
+  Joined joined = join(softmax, lse, k.index(group * columns));
   factor = joined.factor ? k.fmul(factor, joined.factor) : factor;
   t.storeRows(scaleRows(state.output, factor), outputView.buffer, columns, plan.storeWidth(), [&](Value row) {
     RowPlace place = resultPlaceOf(item, outputView, row);
     return RowPlace{k.add(place.begin, k.index(group * columns)), place.exists};
   }, joined.others, /*share=*/0, plan.partialsInQuads);
-  if (group > 0)
+  if (group > 0 || softmax.number < getLastSoftmax())
     return;
   t.storeEntries(lse, lseView.buffer, [&](Value row) { return resultPlaceOf(item, lseView, row); });
 }

@@ -6,6 +6,9 @@
 // rows of a list are its queries times the query heads of its cell. With query blocks that is the shared-list order, with one
 // query a list it is head-packed; the tile is padded either way. An *item* is a batch, a cell, a list and a tile of its rows.
 //
+// An item may see keys of several *sources*, ops that are parts of one `merge` or `mix`: first all steps of one, then those of the next. Of a `merge`
+// they have one softmax, of a `mix` one each.
+//
 // Keys come in steps of `tileKeys` slots. A slot is a place in the list, or in the range that the mask allows; its *number* is
 // the token or summary that it stands for. Keys and values are gathered row by row into rings of tiles.
 //
@@ -25,8 +28,19 @@
 
 namespace mlir::ssa {
 
+/// What of the plan depends on where keys come from.
+struct AttendSource {
+  mutable SparseAttendOp op; // whose accessors are not const
+  std::optional<SelectionType> selection = {}; // of the lists that pass by
+  int64_t queryBlock = 0;                      // of these lists; 0 if one serves all queries, or there is none
+  int64_t stretches = 1;                       // of neighbours that the keys of a step are, see ScheduleAttr
+  bool hasBoxes = false;                       // which are copied as boxes of tensors
+  size_t numCaptured = 0;                      // values that its score region reads
+};
+
 /// The schedule, and what follows from it and from the types.
 struct AttendPlan {
+  SmallVector<AttendSource, 1> sources;
   Instruction instruction;
   ssa_gpu::Family family; // of products in registers
   int64_t tileRows, tileKeys, stages;
@@ -35,7 +49,6 @@ struct AttendPlan {
   int64_t weightSlots, itemSlots; // with tensor memory: tiles of weights, items that are handed over at a time
   int64_t polynomials;            // of eight weights
   int64_t dim, valueDim, cells, group, queryBlock;
-  std::optional<SelectionType> selection; // of the lists that pass by
   bool isKeyOuter = false;
   Partials partials; // of key-outer
   int64_t split = 1; // parts of the steps of a tile
@@ -44,29 +57,39 @@ struct AttendPlan {
   bool partialsInQuads = false; // columns of partial outputs stand in the order in which threads have them
   int64_t width;             // elements that a thread copies at a time
   bool valuesAreKeys;        // values are the first columns of keys: they are there once
-  int64_t stretches;         // of neighbours that the keys of a step are, see ScheduleAttr
-  bool hasBoxes;             // which are copied as boxes of tensors
-  bool hasQueryBoxes;        // so are tiles of queries
+  bool hasQueryBoxes;        // tiles of queries are copied as boxes
   bool gathers;              // rows that are no neighbours are gathered from a tensor of two dimensions
   int64_t rowsOfBox = 1;     // where keys come first: rows of a tile that are of one entry, which is a box of queries; 1 where these are no boxes
   int64_t threads, blocksPerSM;
   int64_t maxBlocks;         // of the grid
   const JoinArguments *join = nullptr; // what rows are part of, where the kernel makes the whole
 
+  /// The first source: of unions, where keys come first, and with tensor memory there is no other.
+  const AttendSource &first() const { return sources.front(); }
+  const SelectionType &selection() const { return *first().selection; }
+  /// Numbers that say which keys a step has.
+  int64_t numbersOfStep() const {
+    int64_t most = 0;
+    for (const AttendSource &source : sources)
+      most = std::max(most, source.stretches > 0 ? 2 * source.stretches : tileKeys);
+    return most;
+  }
   /// Numbers that say who takes part in a step.
-  int64_t membersOfStep() const { return KeySlots::getMembersOfStep(memberWords, stretches, tileKeys); }
+  int64_t membersOfStep() const { return KeySlots::getMembersOfStep(memberWords, first().stretches, tileKeys); }
+  /// Every source has a softmax of its own, and the sums of their outputs are wanted.
+  bool hasSoftmaxes() const { return sources.size() > 1 && !join->isMerge(); }
   bool usesTensorMemory() const { return instruction == Instruction::tcgen05; }
   bool hasRoles() const { return instruction != Instruction::mma_sync; }
   /// Products of different steps are not under way together: items of few steps have registers for taller tiles then, and wait less for their rows.
   bool isStepwise() const {
     constexpr int64_t many = 8;
-    return isKeyOuter && !takesTurns && !usesTensorMemory() && (!hasRoles() || selection->getKeyBlock() < many * tileKeys);
+    return isKeyOuter && !takesTurns && !usesTensorMemory() && (!hasRoles() || selection().getKeyBlock() < many * tileKeys);
   }
   /// A step is one entry of a union, and all rows of a warp are of one list: all take part in a step or none, and the softmax is left out. With
   /// tensor memory it is not: scores are hidden one by one.
-  bool warpsHaveLists() const { return memberWords > 0 && stretches == 1 && groups == 1 && rowsPerList % 16 == 0 && !usesTensorMemory(); }
+  bool warpsHaveLists() const { return memberWords > 0 && first().stretches == 1 && groups == 1 && rowsPerList % 16 == 0 && !usesTensorMemory(); }
   /// All keys that an item has are one step.
-  bool isOneStep() const { return isKeyOuter && selection->getKeyBlock() == tileKeys; }
+  bool isOneStep() const { return isKeyOuter && selection().getKeyBlock() == tileKeys; }
   int64_t entriesOfTile() const { return tileRows / rowsOfBox; }
   int64_t tilesPerList() const { return ceilDiv(queryBlock * group, tileRows); }
   int64_t paddedDim() const { return ceilDiv(dim, 16) * 16; }
@@ -87,15 +110,16 @@ struct AttendPlan {
   int64_t producers() const { return ScheduleAttr::numProducers; }
 };
 
-/// Builds the body of the kernel of `op` at the place of `k`.
+/// Builds the body of the kernel at the place of `k`.
 class AttendKernel {
 public:
-  /// What a kernel sees: the order of its arguments; behind them, the list if there is one and, of a union, its members, tensor maps of queries,
-  /// keys and values, what the rows of other parts are, captured values. In the order `key_outer` there are transposed lists instead, and which lists these are.
-  enum Argument { queryArg, keyArg, valueArg, outputArg, lseArg, tokensArg, firstFreeArg };
+  /// What a kernel sees: the order of its arguments; behind them, in the order `key_outer`, transposed lists, and which lists these are; the tensor map of
+  /// queries, what the rows of other parts are. Then, of every source, keys, values, how many tokens there are, the list if there is one and, of a union, its
+  /// members, tensor maps of keys and values, captured values.
+  enum Argument { queryArg, outputArg, lseArg, firstFreeArg };
   enum KeyOuterArgument { itemsArg = firstFreeArg, entriesArg, numItemsArg, batchArg, firstCellArg, firstListArg, numListsArg, firstFreeKeyOuterArg };
 
-  AttendKernel(KernelBuilder &k, SparseAttendOp op, const AttendPlan &plan);
+  AttendKernel(KernelBuilder &k, const AttendPlan &plan);
 
   /// `items` is a host value.
   LogicalResult build(Value items);
@@ -109,7 +133,7 @@ private:
   /// Sizes, and the place of one item.
   struct Item {
     Value batch, cell, list, firstRow; // index, index, index, i32
-    Value firstPosition, lastPosition; // i32
+    Value firstQuery, lastQuery; // of which it has rows, i32
     Value part;                        // of the steps, i32; null where they are not split
     // Of `key_outer`: the key block, where its entries begin, how many it has, i32; the entries of the tile, for consumers an array in shared memory, for
     // producers one for each box of queries.
@@ -123,12 +147,34 @@ private:
     Value max, sum, output;
   };
   using Hook = llvm::function_ref<void()>;
-  /// Keys or values, or some columns of them.
+  /// Keys or values in shared memory, or some columns of them.
   struct Rows {
-    BufferView view;
-    Value ring, map, pipe;
+    Value ring, pipe;
     int64_t columns, firstColumn = 0;
-    Value rowRing, rowSteps[3]; // which rows of the map are gathered; how many it is to those of the next sequence, head and number
+    bool areValues = false;
+    Value rowRing = {}; // which rows of the map are gathered
+  };
+  /// Where they come from.
+  struct Table {
+    BufferView view;
+    Value map, rowSteps[3]; // how many rows of the map it is to those of the next sequence, head and number
+  };
+  /// A source in the kernel: buffers and sizes.
+  struct Source : AttendSource {
+    Source(const AttendSource &source, unsigned number) : AttendSource(source), number(number) {}
+
+    Table keys, values;
+    Value tokens, keyRows;              // i32
+    Value lists, members;               // null if there are none
+    unsigned number;
+    SmallVector<Value> captured;
+
+    const Table &tableOf(const Rows &rows) const { return rows.areValues ? values : keys; }
+  };
+  /// The keys of one of them.
+  struct Slots : KeySlots {
+    Slots(const KeySlots &slots, const Source &source) : KeySlots(slots), source(&source) {}
+    const Source *source;
   };
   /// What the mask has to know of the keys of a step: their numbers, and who takes part.
   struct Numbers {
@@ -137,6 +183,7 @@ private:
 
   void allocate();
   void readSizes();
+  unsigned readSource(Source &source, unsigned next);
   Item decodeItem(Value item);
   Value getKeyOuterTotal();
   Value loadEntryOf(const Item &item, Value row);
@@ -146,13 +193,13 @@ private:
   void loadQueryBoxes(const Item &item, Value tile, Value ticket);
   void publishKeyOuterItem(const Item &item, Value slot);
   Item readKeyOuterItem(Value slot);
-  void setKeyOuterPositions(Item &item);
+  void setKeyOuterQueries(Item &item);
   void produceKeyOuter(Value total);
-  Value produceStep(const Item &item, const KeySlots &slots, Value step, Value ticket);
+  Value produceStep(const Item &item, const Slots &slots, Value step, Value ticket);
   void consumeKeyOuter(Value total);
-  Value attendItem(const Item &item, const KeySlots &slots, Value queryTile, Value ticket);
+  Value attendItem(const Item &item, const Slots &slots, Value queryTile, Value ticket);
   void passStep(Value ticket);
-  SmallVector<Value> attendKeyOuter(const KeySlots &slots, ScoreTiles &scores, Value queryTile, ValueRange carried);
+  SmallVector<Value> attendKeyOuter(const Slots &slots, ScoreTiles &scores, Value queryTile, ValueRange carried);
   /// What producers tell consumers of an item, behind its entries.
   enum PublishedPart { cellPart, blockPart, firstRowPart, numPublishedParts };
   Item decodeKeyOuterItem(Value number, ValueRange parts);
@@ -163,26 +210,37 @@ private:
   RowPlace placeOf(const Item &item, const BufferView &view, Value row);
   /// Where a row of the output goes, or its lse.
   RowPlace resultPlaceOf(const Item &item, const BufferView &view, Value row);
-  KeySlots getSlots(const Item &item);
-  void useList(KeySlots &slots, const Item &item);
-  /// True if lists pass by, and not a range or a block.
-  bool hasLists() const { return plan.selection && !plan.isKeyOuter; }
+  Slots getSlots(const Item &item) { return getSlots(item, sources.front()); }
+  Slots getSlots(const Item &item, const Source &source);
+  SmallVector<Slots, 1> getAllSlots(const Item &item);
+  /// Whether a softmax begins or ends with the keys of a source, and which one it is.
+  bool beginsSoftmax(const Source &source) const { return source.number == 0 || plan.hasSoftmaxes(); }
+  bool endsSoftmax(const Source &source) const { return source.number + 1 == sources.size() || plan.hasSoftmaxes(); }
+  unsigned getSoftmax(const Source &source) const { return plan.hasSoftmaxes() ? source.number : 0; }
+  unsigned getLastSoftmax() const { return getSoftmax(sources.back()); }
+  void useList(Slots &slots, const Item &item);
   Value getScratch(unsigned i) { return scratch ? t.slot(scratch, k.i32(i)) : Value(); }
 
   void buildWithoutRoles(Value total);
+  void loadStep(const Item &item, const Slots &slots, Value step);
   void buildRoles(Value total);
   void allocateRoles();
   void produce(Value total);
-  Value produceSteps(const Item &item, const KeySlots &slots, Value steps, Value first);
+  Value produceSteps(const Item &item, const Slots &slots, Value steps, Value first);
   void consume(Value total);
   SmallVector<Value> packRows(const Item &item);
   Item unpackRows(ArrayRef<Value> values);
   SmallVector<Value> forEachItemAndOne(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(const Item &item, ValueRange carried)> body);
-  Value getSteps(const KeySlots &slots);
-  Value awaitQueries(KeySlots &slots, Value ticket);
+  Value getSteps(const Slots &slots);
+  SmallVector<Value> awaitQueries(MutableArrayRef<Slots> slots, Value ticket);
   Value beginScores(Value lhs, Value ticket);
   void publishZeros(const Rows &rows);
-  SmallVector<Value> consumeStep(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value isFirst, const Item &last, ValueRange carried);
+  /// Which of its softmaxes, of an item.
+  struct Softmax {
+    Item item;
+    unsigned number;
+  };
+  SmallVector<Value> consumeStep(const Slots &slots, ScoreTiles &scores, Value lhs, Value isFirst, const Softmax &last, ValueRange carried);
 
   void allocateTurns();
   void takeTurns(unsigned group, Value total);
@@ -191,9 +249,9 @@ private:
     State state;
     Value keyTicket, ticket;
   };
-  void takeTurns(unsigned group, const KeySlots &slots, ScoreTiles &scores, Value lhs, Round &round);
+  void takeTurns(unsigned group, const Slots &slots, ScoreTiles &scores, Value lhs, Round &round);
   Value beginScoresOfTurn(unsigned group, unsigned part, Value lhs, Value ticket, Value products);
-  SoftmaxStep getSoftmaxOfTurn(unsigned group, const KeySlots &slots, ScoreTiles &scores, Value products, const Round &round);
+  SoftmaxStep getSoftmaxOfTurn(unsigned group, const Slots &slots, ScoreTiles &scores, Value products, const Round &round);
   void multiplyOwn(unsigned group, const SoftmaxStep &softmax, Round &round);
   void followOther(unsigned group, ScoreTiles &scores, Round &round);
   void endOther(unsigned group, Round &round);
@@ -213,15 +271,15 @@ private:
   void beginTensorOutputs(const Item &item, Value keyTicket, Value weightTicket, Value adds);
   void softmax(Value total);
   void correct(Value rescale, Value weightTicket);
-  void findRows(const Item &item, const KeySlots &slots, Value step, const Rows &rows, Value found);
-  Value gatherSteps(const Item &item, const KeySlots &slots, Value steps, Value first);
+  void findRows(const Item &item, const Slots &slots, Value step, const Rows &rows, Value found);
+  Value gatherSteps(const Item &item, const Slots &slots, Value steps, Value first);
   void handOver(const Item &item, ScoreTiles &scores, Value ticket, Value steps, Value held, Value sum);
   void storeWeights(Value weights, Value ticket);
   void finish(Value total);
   void storePiece(const Item &item, Value tile, int64_t column, int64_t columns, ArrayRef<Value> otherFactors);
 
   void allocatePair();
-  Value produceStepsInPair(const Item &item, const KeySlots &slots, Value steps, Value first);
+  Value produceStepsInPair(const Item &item, const Slots &slots, Value steps, Value first);
   SmallVector<int64_t> getKeyPieces() const;
   Value getPlaceOfHalf(Value ticket, unsigned half, bool ofValues);
   void gatherInPair(const Rows &rows, Value step, Value first, Value column, Value ticket, Value isCopied = {});
@@ -235,28 +293,28 @@ private:
   void loadQueries(const Item &item, Value tile, Value ticket);
   /// What is to be copied in a step: of each stretch the first number and how many there are, or the places of the rows of keys and values.
   using Lookup = SmallVector<Value>;
-  Lookup lookUp(const Item &item, const KeySlots &slots, Value step);
-  Value copySteps(const Item &item, const KeySlots &slots, Value steps, const Lookup &found, Value first);
-  SmallVector<Value> produceTwoTurns(const Item &item, const KeySlots &slots, Value step, const Lookup &first, const Lookup &second, Value ticket);
+  Lookup lookUp(const Item &item, const Slots &slots, Value step);
+  Value copySteps(const Item &item, const Slots &slots, Value steps, const Lookup &found, Value first);
+  SmallVector<Value> produceTwoTurns(const Item &item, const Slots &slots, Value step, const Lookup &first, const Lookup &second, Value ticket);
   static KeySlots::Step getStretches(ValueRange found);
   /// The numbers of a step, for the mask: those of all its slots, or of each stretch the first one and how many there are.
-  void loadNumbers(const KeySlots &slots, Value step, const Lookup &found, const Numbers &numbers);
+  void loadNumbers(const Slots &slots, Value step, const Lookup &found, const Numbers &numbers);
   Numbers allocNumbers(ArrayRef<int64_t> ring);
   Numbers getNumbers(Value stage);
-  void loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage);
+  void loadRows(const Item &item, const Slots &slots, const Lookup &found, const Rows &rows, Value stage);
   /// Gives a whole step to the tensor memory accelerator where there are boxes, else does `copy`.
-  void copyBoxOr(llvm::function_ref<void()> copy, const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage,
+  void copyBoxOr(llvm::function_ref<void()> copy, const Item &item, const Slots &slots, const Lookup &found, const Rows &rows, Value stage,
                  Value ticket);
   /// The same as boxes where whole steps allow it.
-  void beginRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage, Value ticket);
+  void beginRows(const Item &item, const Slots &slots, const Lookup &found, const Rows &rows, Value stage, Value ticket);
   /// The same, finished.
-  void loadRows(const Item &item, const KeySlots &slots, const Lookup &found, const Rows &rows, Value stage, Value ticket);
-  Value getHead(const Item &item, const Rows &rows);
-  Value getRowsBegin(const Item &item, const KeySlots &slots, const Rows &rows);
-  ScoreTiles getScores(const Item &item, const KeySlots &slots);
+  void loadRows(const Item &item, const Slots &slots, const Lookup &found, const Rows &rows, Value stage, Value ticket);
+  Value getHead(const Item &item, const Table &table);
+  Value getRowsBegin(const Item &item, const Slots &slots, const Rows &rows);
+  ScoreTiles getScores(const Item &item, const Slots &slots);
   State getInitialState();
   /// One step, from products to weights; the hook stands after what reads numbers.
-  SoftmaxStep getSoftmaxStep(const KeySlots &slots, ScoreTiles &scores, Value products, const Numbers &numbers, Value max, Value sum, Hook afterNumbers);
+  SoftmaxStep getSoftmaxStep(const Slots &slots, ScoreTiles &scores, Value products, const Numbers &numbers, Value max, Value sum, Hook afterNumbers);
   Value getListOfRow(Value row);
   Value getMembers(const Numbers &numbers, int64_t stretch);
   /// The scores with `-inf` where the union of lists has a key that the list of a row has not.
@@ -264,19 +322,21 @@ private:
   Value getZeroScores();
   Value rescale(Value output, Value factors);
   Value getWeights(Value weights);
-  State attend(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value stage, State state);
-  Value getLogits(const KeySlots &slots, ScoreTiles &scores, Value products, const Numbers &numbers);
-  void store(const Item &item, ScoreTiles &scores, State state);
-  /// What rows are to be multiplied by, if they are part of a `merge` or `mix` that the kernel makes, and the rows of the others; `lse` becomes that of all.
+  State attend(const Slots &slots, ScoreTiles &scores, Value lhs, Value stage, State state);
+  Value getLogits(const Slots &slots, ScoreTiles &scores, Value products, const Numbers &numbers);
+  void store(const Softmax &softmax, ScoreTiles &scores, State state);
+  /// What rows are to be multiplied by, if they are part of a `merge` or `mix` that the kernel makes, and what is added: the rows of the softmaxes before and,
+  /// with the last one, those of other parts; `lse` becomes that of all.
   struct Joined {
     Value factor; // null if there are no others
     AddedRows others;
   };
-  Joined join(const Item &item, Value &lse, Value firstColumn);
-  AddedRows getOthers(const Item &item, ArrayRef<Value> factors, Value firstColumn);
+  Joined join(const Softmax &softmax, Value &lse, Value firstColumn);
+  SmallVector<unsigned> getPartsOf(const Softmax &softmax) const;
+  AddedRows getOthers(const Softmax &softmax, ArrayRef<Value> factors, Value firstColumn);
   Value scaleRows(Value tile, Value factors);
   /// The part of `group` where groups have columns each; `state.sum` is that of all.
-  void storePart(const Item &item, ScoreTiles &scores, State state, unsigned group);
+  void storePart(const Softmax &softmax, ScoreTiles &scores, State state, unsigned group);
 
   Value next(Value ticket, int64_t slots);
   Value slotOf(Value ticket, int64_t slots);
@@ -284,14 +344,14 @@ private:
   int64_t getColumnsOfGroup() const { return plan.paddedValueDim() / (plan.takesTurns ? plan.groups : 1); }
 
   KernelBuilder &k;
-  SparseAttendOp op;
   const AttendPlan &plan;
   TileEmitter t;
   Type elementType;
   LogicalResult result = success();
 
-  SmallVector<Value> captured, joinedBuffers; // what `plan.join` passes
-  Value queries, tokens, keyRows; // i32
+  SmallVector<Source, 1> sources;
+  SmallVector<Value> joinedBuffers; // what `plan.join` passes
+  Value queries; // i32
   BufferView queryView, outputView, lseView;
   Rows keys, values; // one pipe and ring for both if values are keys
   Rows inPlace;      // in a pair: keys that the values of the same step replace

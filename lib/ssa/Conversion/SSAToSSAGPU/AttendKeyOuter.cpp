@@ -20,7 +20,7 @@ static constexpr int64_t lanes = 32, warpgroup = 128, rowsOfWarpgroup = 64;
 
 /// Items are known to the device only.
 Value AttendKernel::getKeyOuterTotal() {
-  int64_t cellsOfHead = plan.cells / plan.selection->getHeads();
+  int64_t cellsOfHead = plan.cells / plan.selection().getHeads();
   return k.mul(k.toIndex(k.load(k.getArgument(numItemsArg), k.index(0))), k.index(cellsOfHead));
 }
 
@@ -59,21 +59,21 @@ AttendKernel::Item AttendKernel::readKeyOuterItem(Value slot) {
   item.list = k.index(0);
   item.block = read(blockPart);
   item.firstRow = read(firstRowPart);
-  setKeyOuterPositions(item);
+  setKeyOuterQueries(item);
   return item;
 }
 
 /// Those of all lists that were transposed together: closer bounds would take more loads than they save.
-void AttendKernel::setKeyOuterPositions(Item &item) {
-  Value shift = k.sub(tokens, queries), firstList = k.toI32(k.getArgument(firstListArg)), queryBlock = k.i32(plan.queryBlock);
+void AttendKernel::setKeyOuterQueries(Item &item) {
+  Value firstList = k.toI32(k.getArgument(firstListArg)), queryBlock = k.i32(plan.queryBlock);
   Value end = k.mul(k.add(firstList, k.toI32(k.getArgument(numListsArg))), queryBlock);
-  item.firstPosition = k.add(k.mul(firstList, queryBlock), shift);
-  item.lastPosition = k.add(k.sub(k.min(end, queries), k.i32(1)), shift);
+  item.firstQuery = k.mul(firstList, queryBlock);
+  item.lastQuery = k.sub(k.min(end, queries), k.i32(1));
 }
 
 /// What memory says of an item: a value for each part.
 SmallVector<Value> AttendKernel::loadKeyOuterItem(Value number) {
-  Value tile = k.div(number, k.index(plan.cells / plan.selection->getHeads()));
+  Value tile = k.div(number, k.index(plan.cells / plan.selection().getHeads()));
   Value parts = k.loadVector(k.getArgument(itemsArg), {tile, k.index(0)}, TransposedLists::numItemParts);
   SmallVector<Value> values;
   for (int64_t i = 0; i < TransposedLists::numItemParts; ++i)
@@ -84,8 +84,8 @@ SmallVector<Value> AttendKernel::loadKeyOuterItem(Value number) {
 AttendKernel::Item AttendKernel::decodeKeyOuterItem(Value number, ValueRange part) {
   Item item;
   item.exists = k.bit(true);
-  Value cellsOfHead = k.index(plan.cells / plan.selection->getHeads()), cellInHead = k.rem(number, cellsOfHead);
-  Value blocks = k.div(k.add(keyRows, k.i32(plan.selection->getKeyBlock() - 1)), k.i32(plan.selection->getKeyBlock()));
+  Value cellsOfHead = k.index(plan.cells / plan.selection().getHeads()), cellInHead = k.rem(number, cellsOfHead);
+  Value blocks = k.div(k.add(sources.front().keyRows, k.i32(plan.selection().getKeyBlock() - 1)), k.i32(plan.selection().getKeyBlock()));
   Value block = part[TransposedLists::blockPart];
   item.batch = k.getArgument(batchArg);
   item.cell = k.add(k.getArgument(firstCellArg), k.add(k.mul(k.toIndex(k.div(block, blocks)), cellsOfHead), cellInHead));
@@ -94,24 +94,24 @@ AttendKernel::Item AttendKernel::decodeKeyOuterItem(Value number, ValueRange par
   item.firstEntry = part[TransposedLists::firstEntryPart];
   item.numEntries = part[TransposedLists::entriesPart];
   item.firstRow = part[TransposedLists::firstRowPart];
-  setKeyOuterPositions(item);
+  setKeyOuterQueries(item);
   return item;
 }
 
 AttendKernel::Row AttendKernel::getKeyOuterRow(const Item &item, Value row) { return getKeyOuterRow(item, row, getEntry(item, row)); }
 
 AttendKernel::Row AttendKernel::getKeyOuterRow(const Item &item, Value row, Value entry) {
-  Value inList = k.rem(k.add(item.firstRow, row), k.i32(plan.rowsPerList)), width = k.i32(plan.selection->getWidth());
+  Value inList = k.rem(k.add(item.firstRow, row), k.i32(plan.rowsPerList)), width = k.i32(plan.selection().getWidth());
   Value exists = k.ge(entry, k.i32(0)), known = k.max(entry, k.i32(0)), list = k.toIndex(k.div(known, width)), group = k.i32(plan.group);
   Value m = k.add(k.mul(k.add(k.getArgument(firstListArg), list), k.index(plan.queryBlock)), k.toIndex(k.div(inList, group)));
   Value head = k.add(k.mul(k.toI32(item.cell), group), k.rem(inList, group));
   Value place = k.add(k.mul(k.sub(item.cell, k.getArgument(firstCellArg)), k.getArgument(numListsArg)), list);
-  place = k.add(k.mul(place, k.index(plan.selection->getWidth())), k.toIndex(k.rem(known, width)));
+  place = k.add(k.mul(place, k.index(plan.selection().getWidth())), k.toIndex(k.rem(known, width)));
   Value partial = k.add(k.mul(place, k.index(plan.rowsPerList)), k.toIndex(inList));
   return {m, head, k.both(exists, k.lt(m, k.dim(queryView.buffer, 2))), partial};
 }
 
-Value AttendKernel::produceStep(const Item &item, const KeySlots &slots, Value step, Value ticket) {
+Value AttendKernel::produceStep(const Item &item, const Slots &slots, Value step, Value ticket) {
   Lookup found = lookUp(item, slots, step);
   Value stage = slotOf(ticket, plan.stages);
   t.acquire(keys.pipe, ticket);
@@ -160,7 +160,7 @@ void AttendKernel::produceKeyOuter(Value total) {
     for (int64_t i = 0; plan.hasQueryBoxes && i < plan.entriesOfTile(); ++i)
       item.entriesOfBoxes.push_back(gpu::ShuffleOp::create(k.builder, k.loc, known[numParts], i, lanes, gpu::ShuffleMode::IDX).getShuffleResult());
     SmallVector<Value> following = lookUpItem(k.add(number, stride), total, plan.hasQueryBoxes ? known.take_back(numParts) : ValueRange());
-    KeySlots slots = getSlots(item);
+    Slots slots = getSlots(item);
     Value querySlot = slotOf(carried[0], plan.querySlots), queryTile = t.slot(queryRing, querySlot);
     t.acquire(queryPipe, carried[0]);
     if (plan.hasQueryBoxes) {
@@ -185,7 +185,7 @@ void AttendKernel::produceKeyOuter(Value total) {
 }
 
 /// A step of an item. Carries maxima, sums, outputs and the ticket of the keys.
-SmallVector<Value> AttendKernel::attendKeyOuter(const KeySlots &slots, ScoreTiles &scores, Value queryTile, ValueRange carried) {
+SmallVector<Value> AttendKernel::attendKeyOuter(const Slots &slots, ScoreTiles &scores, Value queryTile, ValueRange carried) {
   // Not before the loop: ptxas 13.0 gave the registers of an operand that all steps read to their weights as well.
   Value lhs = plan.keepsQueries ? t.loadOperand(queryTile) : queryTile;
   Value ticket = carried[3], stage = slotOf(ticket, plan.stages), products = t.waitMma(beginScores(lhs, ticket), 0);
@@ -205,13 +205,13 @@ SmallVector<Value> AttendKernel::attendKeyOuter(const KeySlots &slots, ScoreTile
 }
 
 /// All steps of an item, and its outputs; gives the next ticket of keys.
-Value AttendKernel::attendItem(const Item &item, const KeySlots &slots, Value queryTile, Value ticket) {
+Value AttendKernel::attendItem(const Item &item, const Slots &slots, Value queryTile, Value ticket) {
   ScoreTiles scores = getScores(item, slots);
   State initial = getInitialState();
   SmallVector<Value> state = {initial.max, initial.sum, initial.output, ticket};
   auto attend = [&](ValueRange carried) { return attendKeyOuter(slots, scores, queryTile, carried); };
   state = plan.isOneStep() ? attend(state) : k.loop(k.i32(0), getSteps(slots), k.i32(1), state, [&](Value, ValueRange carried) { return attend(carried); });
-  store(item, scores, {state[0], state[1], state[2]});
+  store({item, 0}, scores, {state[0], state[1], state[2]});
   return state[3];
 }
 
@@ -230,7 +230,7 @@ void AttendKernel::consumeKeyOuter(Value total) {
     Value slot = slotOf(tickets[0], plan.querySlots);
     t.await(queryPipe, tickets[0]);
     Item item = readKeyOuterItem(slot);
-    KeySlots slots = getSlots(item);
+    Slots slots = getSlots(item);
     Value ticket = tickets[1];
     if (!plan.isOneStep() || plan.groups > 1) {
       ticket = attendItem(item, slots, t.slot(queryRing, slot), ticket);

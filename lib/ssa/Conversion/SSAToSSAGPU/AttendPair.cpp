@@ -85,7 +85,7 @@ void AttendKernel::gatherInPair(const Rows &rows, Value step, Value first, Value
   Value numbers = t.slot(keys.rowRing, k.rem(step, k.i32(2)));
   t.acquire(rows.pipe, ticket);
   auto gather = [&] {
-    t.gatherBox(keys.map, column, t.slot(rows.ring, slotOf(ticket, slots)), rows.pipe, ticket, [&](Value row) { return t.loadEntry(numbers, k.add(first, row)); });
+    t.gatherBox(sources.front().keys.map, column, t.slot(rows.ring, slotOf(ticket, slots)), rows.pipe, ticket, [&](Value row) { return t.loadEntry(numbers, k.add(first, row)); });
   };
   isCopied ? k.ifThen(isCopied, gather) : gather();
   t.publish(rows.pipe, ticket);
@@ -112,7 +112,7 @@ void AttendKernel::gatherValuesInPair(Value step, Value ticket) {
 }
 
 /// All steps of an item; the next ticket.
-Value AttendKernel::produceStepsInPair(const Item &item, const KeySlots &slots, Value steps, Value first) {
+Value AttendKernel::produceStepsInPair(const Item &item, const Slots &slots, Value steps, Value first) {
   Value one = k.i32(1);
   return k.loop(k.i32(0), k.add(steps, one), one, {first, first}, [&](Value step, ValueRange tickets) -> SmallVector<Value> {
     Value ticket = tickets[0], before = tickets[1], isStep = k.lt(step, steps);

@@ -10,7 +10,7 @@ using namespace mlir::ssa;
 
 void AttendKernel::allocateRoles() {
   int64_t producers = plan.producers() / 32, consumers = plan.consumers() / 32;
-  stepsRing = t.alloc({plan.querySlots, 1}, k.builder.getI32Type());
+  stepsRing = t.alloc({plan.querySlots, int64_t(plan.sources.size())}, k.builder.getI32Type());
   if (plan.isStepwise())
     itemRing = t.alloc({plan.querySlots, plan.entriesOfTile() + numPublishedParts}, k.builder.getI32Type());
   queryPipe = t.allocPipe(plan.querySlots, producers, consumers);
@@ -91,20 +91,18 @@ AttendKernel::Item AttendKernel::unpackRows(ArrayRef<Value> values) {
   return item;
 }
 
-/// Every item has a step, in which there may be nothing to see; one for each group where they take turns.
-Value AttendKernel::getSteps(const KeySlots &slots) {
-  Value one = k.i32(1);
-  if (!plan.takesTurns)
-    return k.max(slots.steps, one);
-  Value two = k.i32(2);
-  return k.mul(k.max(k.div(k.add(slots.steps, one), two), one), two);
+/// Every softmax has a step, in which there may be nothing to see; one for each group where they take turns.
+Value AttendKernel::getSteps(const Slots &slots) {
+  Value one = k.i32(1), two = k.i32(2);
+  auto atLeastOne = [&](Value steps) { return beginsSoftmax(*slots.source) ? k.max(steps, one) : steps; };
+  return plan.takesTurns ? k.mul(atLeastOne(k.div(k.add(slots.steps, one), two)), two) : atLeastOne(slots.steps);
 }
 
 /// Fills a slot with zeros: the values of the step before the first.
 void AttendKernel::publishZeros(const Rows &rows) {
   Value first = k.i32(0);
   t.acquire(rows.pipe, first);
-  t.copyRows(rows.view.buffer, t.slot(rows.ring, first), rows.columns, plan.width, [&](Value) { return RowPlace{k.index(0), k.bit(false)}; });
+  t.copyRows(sources.front().tableOf(rows).view.buffer, t.slot(rows.ring, first), rows.columns, plan.width, [&](Value) { return RowPlace{k.index(0), k.bit(false)}; });
   t.commitCopies();
   t.finishCopies(0);
   t.publish(rows.pipe, first);
@@ -116,20 +114,32 @@ void AttendKernel::produce(Value total) {
   Value firstKeys = k.i32(plan.valuesAreKeys && !plan.takesTurns ? 1 : 0); // behind the zeros
   forEachItemAndOne(total, {k.i32(0), firstKeys}, [&](const Item &item, ValueRange tickets) -> SmallVector<Value> {
     // What there is to copy is looked up before there is room for it, that of the first step before there is room for queries.
-    KeySlots slots = getSlots(item);
-    useList(slots, item);
-    Value steps = getSteps(slots), querySlot = slotOf(tickets[0], plan.querySlots);
-    Lookup found = lookUp(item, slots, k.i32(0));
+    SmallVector<Slots, 1> all = getAllSlots(item);
+    SmallVector<Value> steps;
+    for (Slots &slots : all) {
+      useList(slots, item);
+      steps.push_back(getSteps(slots));
+    }
+    Value querySlot = slotOf(tickets[0], plan.querySlots);
+    Lookup found = lookUp(item, all.front(), k.i32(0));
     t.acquire(queryPipe, tickets[0]);
     loadQueries(item, t.slot(queryRing, querySlot), tickets[0]);
-    t.fill(t.slot(stepsRing, querySlot), [&](Value) { return steps; });
+    t.fill(t.slot(stepsRing, querySlot), [&](Value source) {
+      Value value = steps.back();
+      for (auto [i, other] : llvm::enumerate(ArrayRef(steps).drop_back()))
+        value = k.select(k.eq(source, k.i32(i)), other, value);
+      return value;
+    });
     t.publish(queryPipe, tickets[0]);
-    return {next(tickets[0], plan.querySlots), copySteps(item, slots, steps, found, tickets[1])};
+    Value ticket = copySteps(item, all.front(), steps.front(), found, tickets[1]);
+    for (const Slots &slots : ArrayRef(all).drop_front())
+      ticket = produceSteps(item, slots, steps[slots.source->number], ticket);
+    return {next(tickets[0], plan.querySlots), ticket};
   });
 }
 
 /// All steps of an item; the next ticket.
-Value AttendKernel::produceSteps(const Item &item, const KeySlots &slots, Value steps, Value first) {
+Value AttendKernel::produceSteps(const Item &item, const Slots &slots, Value steps, Value first) {
   if (plan.pair)
     return produceStepsInPair(item, slots, steps, first);
   if (plan.gathers)
@@ -138,7 +148,7 @@ Value AttendKernel::produceSteps(const Item &item, const KeySlots &slots, Value 
 }
 
 /// The same by copies of rows or boxes, those of the first step `found`.
-Value AttendKernel::copySteps(const Item &item, const KeySlots &slots, Value steps, const Lookup &found, Value first) {
+Value AttendKernel::copySteps(const Item &item, const Slots &slots, Value steps, const Lookup &found, Value first) {
   Lookup carried = found;
   carried.push_back(first);
   return k.loop(k.i32(0), steps, k.i32(plan.takesTurns ? 2 : 1), carried, [&](Value step, ValueRange carried) -> SmallVector<Value> {
@@ -162,13 +172,19 @@ Value AttendKernel::copySteps(const Item &item, const KeySlots &slots, Value ste
   }).back();
 }
 
-/// Waits for the queries of an item; gives the number of its steps, which the producers have counted if there is a list.
-Value AttendKernel::awaitQueries(KeySlots &slots, Value ticket) {
+/// Waits for the queries of an item; gives the numbers of its steps, which the producers have counted where there is a list.
+SmallVector<Value> AttendKernel::awaitQueries(MutableArrayRef<Slots> all, Value ticket) {
   t.await(queryPipe, ticket);
-  if (!hasLists())
-    return getSteps(slots);
-  Value steps = t.loadEntry(t.slot(stepsRing, slotOf(ticket, plan.querySlots)), k.i32(0));
-  slots.useSteps(*plan.selection, op.isGathered(), k.getArgument(firstFreeArg), steps);
+  SmallVector<Value> steps;
+  for (Slots &slots : all) {
+    const Source &source = *slots.source;
+    if (!source.lists) {
+      steps.push_back(getSteps(slots));
+      continue;
+    }
+    steps.push_back(t.loadEntry(t.slot(stepsRing, slotOf(ticket, plan.querySlots)), k.i32(source.number)));
+    slots.useSteps(*source.selection, source.op.isGathered(), source.lists, steps.back());
+  }
   return steps;
 }
 
@@ -200,16 +216,22 @@ void AttendKernel::consume(Value total) {
     t.await(keys.pipe, inits.back());
   SmallVector<Value> ended = forEachItemAndOne(total, inits, [&](const Item &item, ValueRange carried) -> SmallVector<Value> {
     Value queryTicket = carried[0];
-    Item last = unpackRows(SmallVector<Value>(carried.slice(1, numRows)));
-    KeySlots slots = getSlots(item);
-    ScoreTiles scores = getScores(item, slots);
-    Value steps = awaitQueries(slots, queryTicket), queryTile = t.slot(queryRing, slotOf(queryTicket, plan.querySlots));
+    Softmax last = {unpackRows(SmallVector<Value>(carried.slice(1, numRows))), getLastSoftmax()};
+    SmallVector<Slots, 1> all = getAllSlots(item);
+    SmallVector<Value> steps = awaitQueries(all, queryTicket);
+    Value queryTile = t.slot(queryRing, slotOf(queryTicket, plan.querySlots));
     Value lhs = plan.keepsQueries ? t.loadOperand(queryTile) : queryTile;
     if (plan.keepsQueries)
       t.release(queryPipe, queryTicket);
-    SmallVector<Value> state = k.loop(k.i32(0), steps, k.i32(1), carried.drop_front(stateBegin), [&](Value step, ValueRange carried) {
-      return consumeStep(slots, scores, lhs, k.eq(step, k.i32(0)), last, carried);
-    });
+    SmallVector<Value> state(carried.drop_front(stateBegin));
+    for (const Slots &slots : all) {
+      ScoreTiles scores = getScores(item, slots);
+      bool begins = beginsSoftmax(*slots.source);
+      state = k.loop(k.i32(0), steps[slots.source->number], k.i32(1), state, [&](Value step, ValueRange carried) {
+        return consumeStep(slots, scores, lhs, begins ? k.eq(step, k.i32(0)) : Value(), last, carried);
+      });
+      last = {item, getSoftmax(*slots.source)};
+    }
     if (!plan.keepsQueries)
       t.release(queryPipe, queryTicket);
     SmallVector<Value> yielded = {next(queryTicket, plan.querySlots)};
@@ -221,8 +243,9 @@ void AttendKernel::consume(Value total) {
     t.release(keys.pipe, ended.back());
 }
 
-/// Carries maxima, sums and outputs, weights unless groups share them, and the ticket. In the first step of a tile the last one ends.
-SmallVector<Value> AttendKernel::consumeStep(const KeySlots &slots, ScoreTiles &scores, Value lhs, Value isFirst, const Item &last, ValueRange carried) {
+/// Carries maxima, sums and outputs, weights unless groups share them, and the ticket. In the first step of a softmax the last one ends; `isFirst` is null where none
+/// begins.
+SmallVector<Value> AttendKernel::consumeStep(const Slots &slots, ScoreTiles &scores, Value lhs, Value isFirst, const Softmax &last, ValueRange carried) {
   State state{carried[0], carried[1], carried[2]}, initial = getInitialState();
   Value weights = plan.groups == 1 ? carried[3] : weightTile, before = carried.back();
   // Zeros were the first values: where they have a pipe of their own their ticket is one behind that of the keys.
@@ -242,8 +265,8 @@ SmallVector<Value> AttendKernel::consumeStep(const KeySlots &slots, ScoreTiles &
     output = beginOutput();
     products = t.waitMma(products, 1);
   }
-  SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, getNumbers(slotOf(ticket, plan.stages)), k.select(isFirst, initial.max, state.max),
-                                       k.select(isFirst, initial.sum, state.sum), [&] {
+  SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, getNumbers(slotOf(ticket, plan.stages)), isFirst ? k.select(isFirst, initial.max, state.max) : state.max,
+                                       isFirst ? k.select(isFirst, initial.sum, state.sum) : state.sum, [&] {
     if (!plan.valuesAreKeys)
       t.release(keys.pipe, ticket);
   });
@@ -253,10 +276,11 @@ SmallVector<Value> AttendKernel::consumeStep(const KeySlots &slots, ScoreTiles &
   }
   if (plan.groups > 1) // all groups have read the weights of the step before
     t.barrier();
-  output = k.ifElse(isFirst, output.getType(), [&] {
+  auto goOn = [&] { return SmallVector<Value>{rescale(output, softmax.rescale)}; };
+  output = !isFirst ? goOn().front() : k.ifElse(isFirst, output.getType(), [&] {
     store(last, scores, {state.max, state.sum, output});
     return SmallVector<Value>{initial.output};
-  }, [&] { return SmallVector<Value>{rescale(output, softmax.rescale)}; }).front();
+  }, goOn).front();
   SmallVector<Value> yielded = {softmax.max, softmax.sum, output};
   Value made = getWeights(softmax.weights);
   if (plan.groups == 1)

@@ -394,7 +394,7 @@ LogicalResult ssa::convertAttendRows(HostFunction &host, SparseAttendOp op) {
   for (Value s : op.getSelections())
     arguments.push_back(host.getBuffer(s));
   llvm::append_range(arguments, *captured);
-  AttendRowsKernel k(host, op, RowsPlan(op, getAttendCells(op)), arguments, captured->size());
+  AttendRowsKernel k(host, op, RowsPlan(op, op.getCells()), arguments, captured->size());
   if (k.getSharedBytes() > target.sharedMemoryBytes())
     return op.emitOpError() << "on CUDA cores needs " << k.getSharedBytes() << " bytes of shared memory for head dims of "
                             << op.getQuery().getType().getDimSize(3) << " and " << op.getOutput().getType().getDimSize(3) << ", but "

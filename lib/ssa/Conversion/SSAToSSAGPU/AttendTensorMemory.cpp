@@ -79,7 +79,7 @@ void AttendKernel::load(Value total) {
   // Tickets of items, queries, keys.
   k.forEachItem(total, SmallVector<Value>(3, k.i32(0)), [&](Value number, ValueRange tickets) -> SmallVector<Value> {
     Item item = decodeItem(number);
-    KeySlots slots = getSlots(item);
+    Slots slots = getSlots(item);
     useList(slots, item);
     t.acquire(stepsPipe, tickets[0]);
     t.fill(t.slot(stepsRing, slotOf(tickets[0], plan.itemSlots)), [&](Value) { return slots.steps; });
@@ -99,9 +99,10 @@ void AttendKernel::load(Value total) {
 }
 
 /// Which rows of their map the keys or values of a step are; none where no query of the tile sees them.
-void AttendKernel::findRows(const Item &item, const KeySlots &slots, Value step, const Rows &rows, Value found) {
+void AttendKernel::findRows(const Item &item, const Slots &slots, Value step, const Rows &rows, Value found) {
   Value number = slots.firstStep ? k.add(slots.firstStep, step) : step;
-  Value base = k.add(k.mul(item.batch, rows.rowSteps[0]), k.mul(getHead(item, rows), rows.rowSteps[1]));
+  const Table &table = slots.source->tableOf(rows);
+  Value base = k.add(k.mul(item.batch, table.rowSteps[0]), k.mul(getHead(item, table), table.rowSteps[1]));
   auto getNumber = [&](Value entry) {
     return slots.isContiguous() ? slots.getNumber(k, slots.getStep(k, number), entry)
                                 : slots.getNumber(k, k.add(k.mul(number, k.i32(plan.tileKeys)), entry));
@@ -109,12 +110,12 @@ void AttendKernel::findRows(const Item &item, const KeySlots &slots, Value step,
   t.fill(found, [&](Value entry) {
     constexpr int64_t none = -1;
     Value key = getNumber(entry), isVisible = slots.isInSight(k, key), row = k.select(isVisible, key, k.i32(0));
-    return k.select(isVisible, k.add(k.toI32(base), k.mul(row, k.toI32(rows.rowSteps[2]))), k.i32(none));
+    return k.select(isVisible, k.add(k.toI32(base), k.mul(row, k.toI32(table.rowSteps[2]))), k.i32(none));
   });
 }
 
 /// The steps of an item whose keys are no neighbours; the next ticket.
-Value AttendKernel::gatherSteps(const Item &item, const KeySlots &slots, Value steps, Value first) {
+Value AttendKernel::gatherSteps(const Item &item, const Slots &slots, Value steps, Value first) {
   return k.loop(k.i32(0), steps, k.i32(1), first, [&](Value step, ValueRange carried) -> SmallVector<Value> {
     Value ticket = carried[0], stage = slotOf(ticket, plan.stages);
     auto foundOf = [&](const Rows &rows) { return t.slot(rows.rowRing, k.i32(0)); };
@@ -124,7 +125,7 @@ Value AttendKernel::gatherSteps(const Item &item, const KeySlots &slots, Value s
     t.barrier();
     auto gather = [&](const Rows &rows, Value column) {
       Value found = foundOf(rows);
-      t.gatherBox(rows.map, column, t.slot(rows.ring, stage), rows.pipe, ticket, [&](Value row) { return t.loadEntry(found, row); });
+      t.gatherBox(slots.source->tableOf(rows).map, column, t.slot(rows.ring, stage), rows.pipe, ticket, [&](Value row) { return t.loadEntry(found, row); });
       t.publish(rows.pipe, ticket);
     };
     t.acquire(keys.pipe, ticket);
@@ -240,11 +241,11 @@ void AttendKernel::softmax(Value total) {
   // Tickets of items, factors, keys, scores, weights.
   k.forEachItem(total, SmallVector<Value>(5, k.i32(0)), [&](Value number, ValueRange tickets) -> SmallVector<Value> {
     Item item = decodeItem(number);
-    KeySlots slots = getSlots(item);
+    Slots slots = getSlots(item);
     ScoreTiles scores = getScores(item, slots);
     Value steps = takeSteps(tickets[0]);
-    if (hasLists()) // the producers have counted the list
-      slots.useSteps(*plan.selection, op.isGathered(), k.getArgument(firstFreeArg), steps);
+    if (const Source &source = *slots.source; source.lists) // the producers have counted the list
+      slots.useSteps(*source.selection, source.op.isGathered(), source.lists, steps);
     SmallVector<Value> initial = {ofRows(-std::numeric_limits<double>::infinity()), ofRows(0), tickets[2], tickets[3], tickets[4]};
     SmallVector<Value> state = k.loop(k.i32(0), steps, k.i32(1), initial, [&](Value step, ValueRange carried) -> SmallVector<Value> {
       Value keyTicket = carried[2], scoreTicket = carried[3], weightTicket = carried[4];
@@ -276,7 +277,7 @@ void AttendKernel::handOver(const Item &item, ScoreTiles &scores, Value ticket, 
   Value log = math::LogOp::create(k.builder, k.loc, sum);
   Value lse = k.select(isEmpty, ofRows(-std::numeric_limits<double>::infinity()), k.fadd(scores.getHeldReference(held), log));
   Value factor = k.fdiv(ofRows(1), k.select(isEmpty, ofRows(1), sum)); // an empty row is 0 / 1
-  Joined joined = join(item, lse, k.index(0));
+  Joined joined = join({item, 0}, lse, k.index(0));
   t.acquire(factorPipe, ticket);
   t.saveRows(joined.factor ? k.fmul(factor, joined.factor) : factor, t.slot(factorRing, slot));
   for (auto [ring, factors] : llvm::zip_equal(otherFactorRings, joined.others.factors))
@@ -302,7 +303,7 @@ void AttendKernel::storePiece(const Item &item, Value tile, int64_t column, int6
   t.storeRows(tile, outputView.buffer, valid, plan.storeWidth(), [&](Value row) -> RowPlace {
     RowPlace place = resultPlaceOf(item, outputView, row);
     return {k.add(place.begin, first), place.exists};
-  }, getOthers(item, otherFactors, first), plan.pair ? plan.columnsOfThread() : 0);
+  }, getOthers({item, 0}, otherFactors, first), plan.pair ? plan.columnsOfThread() : 0);
 }
 
 void AttendKernel::finish(Value total) {

@@ -44,7 +44,7 @@ void AttendKernel::allocateTurns() {
 //===----------------------------------------------------------------------===//
 
 /// The steps of both groups, part by part in the order in which products ask for them.
-SmallVector<Value> AttendKernel::produceTwoTurns(const Item &item, const KeySlots &slots, Value step, const Lookup &first, const Lookup &second,
+SmallVector<Value> AttendKernel::produceTwoTurns(const Item &item, const Slots &slots, Value step, const Lookup &first, const Lookup &second,
                                                  Value ticket) {
   auto begin = [&](unsigned group, unsigned part) {
     const Turn &turn = turns[group];
@@ -118,7 +118,7 @@ Value AttendKernel::beginOutputs(unsigned group, unsigned turn, Value weights, V
   return t.beginMma(weights, values, /*transposed=*/false, output);
 }
 
-SoftmaxStep AttendKernel::getSoftmaxOfTurn(unsigned group, const KeySlots &slots, ScoreTiles &scores, Value products, const Round &round) {
+SoftmaxStep AttendKernel::getSoftmaxOfTurn(unsigned group, const Slots &slots, ScoreTiles &scores, Value products, const Round &round) {
   SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, turns[group].numbers, round.state.max, round.state.sum, [] {});
   shareWeights(group, softmax, round.ticket);
   return softmax;
@@ -151,7 +151,7 @@ void AttendKernel::multiplyOwn(unsigned group, const SoftmaxStep &softmax, Round
 }
 
 /// A round: a step of each group.
-void AttendKernel::takeTurns(unsigned group, const KeySlots &slots, ScoreTiles &scores, Value lhs, Round &round) {
+void AttendKernel::takeTurns(unsigned group, const Slots &slots, ScoreTiles &scores, Value lhs, Round &round) {
   if (group == 1) { // once the other group has its scores: then tensor cores work during its softmax
     t.await(turnPipe, round.keyTicket);
     t.release(turnPipe, round.keyTicket);
@@ -183,20 +183,30 @@ void AttendKernel::takeTurns(unsigned group, const KeySlots &slots, ScoreTiles &
 void AttendKernel::takeTurns(unsigned group, Value total) {
   Value zero = k.i32(0);
   forEachItemAndOne(total, {zero, zero, zero}, [&](const Item &item, ValueRange tickets) -> SmallVector<Value> {
-    KeySlots slots = getSlots(item);
-    ScoreTiles scores = getScores(item, slots);
-    Value steps = awaitQueries(slots, tickets[0]), lhs = t.slot(queryRing, slotOf(tickets[0], plan.querySlots));
-    Round round{getInitialState(), tickets[1], tickets[2]};
+    SmallVector<Slots, 1> all = getAllSlots(item);
+    SmallVector<Value> steps = awaitQueries(all, tickets[0]);
+    Value lhs = t.slot(queryRing, slotOf(tickets[0], plan.querySlots));
+    Round round{{}, tickets[1], tickets[2]};
     auto pack = [&] { return SmallVector<Value>{round.state.max, round.state.sum, round.state.output, round.keyTicket, round.ticket}; };
     auto unpack = [&](ValueRange v) { round = {{v[0], v[1], v[2]}, v[3], v[4]}; };
-    unpack(k.loop(zero, steps, k.i32(2), pack(), [&](Value, ValueRange carried) {
-      unpack(carried);
-      takeTurns(group, slots, scores, lhs, round);
-      return pack();
-    }));
-    t.release(queryPipe, tickets[0]);
-    State &state = round.state;
-    storePart(item, scores, {state.max, joinSums(group, state.sum, round.ticket), state.output}, group);
-    return {next(tickets[0], plan.querySlots), round.keyTicket, next(round.ticket, 1)};
+    for (const Slots &slots : all) {
+      const Source &source = *slots.source;
+      ScoreTiles scores = getScores(item, slots);
+      if (beginsSoftmax(source))
+        round.state = getInitialState();
+      unpack(k.loop(zero, steps[source.number], k.i32(2), pack(), [&](Value, ValueRange carried) {
+        unpack(carried);
+        takeTurns(group, slots, scores, lhs, round);
+        return pack();
+      }));
+      if (source.number + 1 == sources.size())
+        t.release(queryPipe, tickets[0]);
+      if (!endsSoftmax(source))
+        continue;
+      State &state = round.state;
+      storePart({item, getSoftmax(source)}, scores, {state.max, joinSums(group, state.sum, round.ticket), state.output}, group);
+      round.ticket = next(round.ticket, 1);
+    }
+    return {next(tickets[0], plan.querySlots), round.keyTicket, round.ticket};
   });
 }

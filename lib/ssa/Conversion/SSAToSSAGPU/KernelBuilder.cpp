@@ -218,13 +218,15 @@ KernelBuilder::KernelBuilder(OpBuilder &host, Operation *op, StringRef name, int
   device.setInsertionPointToStart(&function.getBody().front());
 }
 
+void KernelBuilder::setAligned(unsigned i, int64_t bytes) { function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), device.getI64IntegerAttr(bytes)); }
+
 void KernelBuilder::setReadOnly(unsigned i, int64_t bytes) {
-  function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), device.getI64IntegerAttr(bytes));
+  setAligned(i, bytes);
   function.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(), device.getUnitAttr());
 }
 
 void KernelBuilder::setWriteOnly(unsigned i, int64_t bytes) {
-  function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), device.getI64IntegerAttr(bytes));
+  setAligned(i, bytes);
   function.setArgAttr(i, LLVM::LLVMDialect::getWriteOnlyAttrName(), device.getUnitAttr());
 }
 

@@ -112,6 +112,7 @@ public:
 
   /// What the body does with buffer `i`, where its ops do not show it; all places that it touches are multiples of `bytes`. To be said once
   /// all arguments are there.
+  void setAligned(unsigned i, int64_t bytes);
   void setReadOnly(unsigned i, int64_t bytes);
   void setWriteOnly(unsigned i, int64_t bytes);
 

@@ -20,10 +20,10 @@ using namespace mlir::ssa;
 // What the ops take
 //===----------------------------------------------------------------------===//
 
-JoinArguments::JoinArguments(HostFunction &host, Operation *op) : JoinArguments(host, op, std::nullopt) {}
-JoinArguments::JoinArguments(HostFunction &host, const AttendJoin &join) : JoinArguments(host, join.op, join.part) {}
+JoinArguments::JoinArguments(HostFunction &host, Operation *op) : JoinArguments(host, op, ArrayRef<unsigned>()) {}
+JoinArguments::JoinArguments(HostFunction &host, const AttendJoin &join) : JoinArguments(host, join.op, join.parts) {}
 
-JoinArguments::JoinArguments(HostFunction &host, Operation *op, std::optional<unsigned> own) : op(op), own(own) {
+JoinArguments::JoinArguments(HostFunction &host, Operation *op, ArrayRef<unsigned> own) : op(op), own(own) {
   auto add = [&](Value v) {
     arguments.push_back(host.getBuffer(v));
     return unsigned(arguments.size() - 1);
@@ -55,7 +55,7 @@ void JoinArguments::requireSizes(HostFunction &host, Value output) {
       read.push_back({weight, arguments[weights[i]]});
     for (const NamedBuffer &buffer : read)
       for (unsigned dim : {0, 2})
-        host.requireSameDim(op, buffer, {own ? "the attention that joins it" : "part 0", own ? output : arguments.front()}, dim);
+        host.requireSameDim(op, buffer, {own.empty() ? "part 0" : "the attention that joins it", own.empty() ? arguments.front() : output}, dim);
   }
   width = host.getVectorWidth(op, cast<MemRefType>(output.getType()).getDimSize(3), rows);
 }

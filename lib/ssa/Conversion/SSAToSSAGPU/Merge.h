@@ -19,13 +19,13 @@ struct JoinFactors {
 /// Those of a `merge` or `mix`, whose parts have these lses or gates; `sink` may be null. All are scalars, or row tiles.
 JoinFactors getJoinFactors(Emitter &e, Operation *op, ArrayRef<Value> weights, Value sink);
 
-/// A `merge` or `mix` as a kernel sees it: buffers of what it reads, among the kernel's arguments. Where the kernel makes one of the parts
-/// itself, this is not among them.
+/// A `merge` or `mix` as a kernel sees it: buffers of what it reads, among the kernel's arguments. What parts the kernel makes itself are not among
+/// them.
 class JoinArguments {
 public:
   /// For a kernel of its own, which reads all parts.
   JoinArguments(HostFunction &host, Operation *op);
-  /// For the kernel that makes one part.
+  /// For the kernel that makes some of the parts.
   JoinArguments(HostFunction &host, const AttendJoin &join);
 
   /// What is to be passed for all rows, or what `ofRows` and `ofSinks` make of it for some.
@@ -39,8 +39,9 @@ public:
   Operation *getOp() const { return op; }
   bool isMerge() const { return isa<MergeOp>(op); }
   unsigned getNumParts() const { return AttendJoin::getParts(op).size() / 2; }
-  /// Whether the kernel makes a part itself, and whether it has its lse so.
-  bool isOwn(unsigned part) const { return own == part; }
+  /// Whether the kernel makes a part itself, and whether it has its lse so; the parts that it makes.
+  bool isOwn(unsigned part) const { return llvm::is_contained(own, part); }
+  unsigned getOwn(unsigned number) const { return own[number]; }
   bool hasOwnWeight(unsigned part) const { return isMerge() && isOwn(part); }
   /// Which of the arguments these are.
   unsigned getOutput(unsigned part) const { return outputs[part]; }
@@ -48,10 +49,10 @@ public:
   std::optional<unsigned> getSinks() const { return sinks; }
 
 private:
-  JoinArguments(HostFunction &host, Operation *op, std::optional<unsigned> own);
+  JoinArguments(HostFunction &host, Operation *op, ArrayRef<unsigned> own);
 
   Operation *op;
-  std::optional<unsigned> own;
+  SmallVector<unsigned> own;
   SmallVector<Value> arguments;
   SmallVector<unsigned> outputs, weights;
   std::optional<unsigned> sinks;

@@ -285,12 +285,16 @@ LogicalResult FunctionConversion::findJoins() {
     if (!fused)
       continue;
     auto refuse = [&](const Twine &reason) { return op.emitOpError() << "cannot have '" << FusedAttendAttr::attrName() << "': " << reason; };
-    FailureOr<AttendJoin> join = AttendJoin::find(&op, fused.getPart(), [&](const Twine &reason) { refuse(reason); });
+    FailureOr<AttendJoin> join = AttendJoin::find(&op, fused.getPart(), fused.getWith(), [&](const Twine &reason) { refuse(reason); });
     if (failed(join))
       return failure();
-    if (!takesTensorCores(join->attend))
-      return refuse("part " + Twine(fused.getPart()) + " is made on CUDA cores");
-    links.insert(join->attend);
+    for (auto [part, attend] : llvm::zip_equal(join->parts, join->attends)) {
+      if (!takesTensorCores(attend))
+        return refuse("part " + Twine(part) + " is made on CUDA cores");
+      links.insert(attend);
+    }
+    if (failed(join->verifySchedules([&](const Twine &reason) { refuse(reason); })))
+      return failure();
     joins.try_emplace(&op, *join);
   }
   return success();

@@ -31,15 +31,15 @@ FailureOr<Value> ScoreTiles::applyRegion(Value scores, Value numbers) {
   });
 }
 
-ScoreTiles::ScoreTiles(Emitter &e, TileEmitter &t, SparseAttendOp op, int64_t columns, ArrayRef<Value> captured, Value batch, Value heads,
-                       std::function<Value()> makePositions, const KeySlots &slots)
-    : e(e), t(t), op(op), columns(columns), captured(captured), batch(batch), heads(heads), makePositions(std::move(makePositions)), slots(slots) {
+double ScoreTiles::getScale(SparseAttendOp op) {
   std::optional<APFloat> written = op.getScale();
-  scale = written ? double(float(written->convertToDouble())) : 1 / std::sqrt(double(op.getQuery().getType().getDimSize(3)));
-  // A positive scale changes no order: it joins the factor of the exponent, one multiplication less.
-  scaleComesLast = scale > 0 && op.getScore().empty();
-  factor = scaleComesLast ? scale * log2e : log2e;
+  return written ? double(float(written->convertToDouble())) : 1 / std::sqrt(double(op.getQuery().getType().getDimSize(3)));
 }
+
+ScoreTiles::ScoreTiles(Emitter &e, TileEmitter &t, SparseAttendOp op, int64_t columns, ArrayRef<Value> captured, Value batch, Value heads,
+                       std::function<Value()> makePositions, const KeySlots &slots, bool scaleComesLast)
+    : e(e), t(t), op(op), columns(columns), captured(captured), batch(batch), heads(heads), makePositions(std::move(makePositions)), slots(slots),
+      scale(getScale(op)), factor(scaleComesLast ? scale * log2e : log2e), scaleComesLast(scaleComesLast) {}
 
 Value ScoreTiles::hide(Value logits, Value numbers) {
   Value visible = slots.isVisible(e, numbers, t.broadcast(makePositions(), columns));

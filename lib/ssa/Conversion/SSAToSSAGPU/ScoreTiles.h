@@ -24,9 +24,14 @@ struct SoftmaxStep {
 /// Scale, score region, mask and softmax of an attention op on tiles.
 class ScoreTiles {
 public:
+  /// The scale of an op's products, and whether it can join the factor of the exponent, one multiplication less: a positive one changes no order. Where ops have a
+  /// softmax together it has to be the same of all.
+  static double getScale(SparseAttendOp op);
+  static bool canScaleLast(SparseAttendOp op) { return getScale(op) > 0 && op.getScore().empty(); }
+
   /// `makePositions` is called where a mask needs the positions of the rows: mostly it hides nothing, so they are not kept.
   ScoreTiles(Emitter &e, TileEmitter &t, SparseAttendOp op, int64_t columns, ArrayRef<Value> captured, Value batch, Value heads,
-             std::function<Value()> makePositions, const KeySlots &slots);
+             std::function<Value()> makePositions, const KeySlots &slots, bool scaleComesLast);
 
   /// What is compared and exponentiated: products where a positive scale comes last, else scores; `-inf` where hidden.
   FailureOr<Value> getLogits(Value products, Value numbers);

@@ -21,6 +21,7 @@ public:
   struct Term {
     Value row, factor, counts; // address, of some row if this one is not written; f32; i1, null: always
     Type type;
+    Value isRead = {}; // i1: where it is false nothing may be read; null: always
   };
 
   RowStore(ThreadEmitter &e, StoreRowsOp op, Value tile, ArrayRef<Term> terms)
@@ -90,11 +91,27 @@ private:
       // Tiles may have more columns than there are.
       Value known = arith::SelectOp::create(b, e.loc, e.lt(column, columns), column, e.i32(0));
       Value address = addressOf(term.row, known, term.type);
-      SmallVector<Value> &values = loaded.emplace_back();
-      for (int64_t i = 0; i < count; i += atATime)
-        values.push_back(LLVM::LoadOp::create(b, e.loc, VectorType::get({atATime}, term.type), e.offset(address, i * bytes), atATime * bytes));
+      auto load = [&] {
+        SmallVector<Value> values;
+        for (int64_t i = 0; i < count; i += atATime)
+          values.push_back(LLVM::LoadOp::create(b, e.loc, VectorType::get({atATime}, term.type), e.offset(address, i * bytes), atATime * bytes));
+        return values;
+      };
+      loaded.push_back(term.isRead ? orZeros(arith::AndIOp::create(b, e.loc, term.isRead, e.lt(column, columns)), load) : load());
     }
     return loaded;
+  }
+
+  /// What `load` gives, where the condition holds.
+  SmallVector<Value> orZeros(Value condition, llvm::function_ref<SmallVector<Value>()> load) {
+    SmallVector<Value> loaded;
+    auto branch = scf::IfOp::create(e.builder, e.loc, condition, [&](OpBuilder &, Location) {
+      loaded = load();
+      scf::YieldOp::create(e.builder, e.loc, loaded);
+    }, [&](OpBuilder &b, Location) {
+      scf::YieldOp::create(b, e.loc, llvm::map_to_vector(loaded, [&](Value v) -> Value { return arith::ConstantOp::create(b, e.loc, b.getZeroAttr(v.getType())); }));
+    });
+    return SmallVector<Value>(branch.getResults());
   }
 
   /// `values`, and what the terms have beside them.
@@ -245,7 +262,8 @@ struct ConvertStoreRows : OpConversionPattern<StoreRowsOp> {
         // The first row is there if any is.
         Value first = arith::ConstantIndexOp::create(rewriter, e.loc, 0);
         Value begin = arith::SelectOp::create(rewriter, e.loc, isRead, place[2 + i], first);
-        terms.push_back({addressOf(source, begin), factor, counts, getElementType(source)});
+        // What others write is not looked at, though it would not count.
+        terms.push_back({addressOf(source, begin), factor, counts, getElementType(source), source == op.getTarget() ? isRead : Value()});
       }
       RowStore rows(e, op, adaptor.getTile(), terms);
       Value row = addressOf(op.getTarget(), place[0]);
