@@ -107,10 +107,13 @@ static llvm::Align getAccessAlign(Value memref, int64_t width) {
   return llvm::Align(std::min<int64_t>(bytes & -bytes, 16));
 }
 
-Value Emitter::loadVector(Value memref, ValueRange at, int64_t width) {
+static Value createLoad(Emitter &e, Value memref, ValueRange at, int64_t width, bool once) {
   auto type = VectorType::get({width}, cast<MemRefType>(memref.getType()).getElementType());
-  return vector::LoadOp::create(builder, loc, type, memref, at, /*nontemporal=*/false, getAccessAlign(memref, width));
+  return vector::LoadOp::create(e.builder, e.loc, type, memref, at, /*nontemporal=*/once, getAccessAlign(memref, width));
 }
+
+Value Emitter::loadVector(Value memref, ValueRange at, int64_t width) { return createLoad(*this, memref, at, width, /*once=*/false); }
+Value Emitter::loadVectorOnce(Value memref, ValueRange at, int64_t width) { return createLoad(*this, memref, at, width, /*once=*/true); }
 
 void Emitter::storeVector(Value vector, Value memref, ValueRange at) {
   int64_t width = cast<VectorType>(vector.getType()).getNumElements();

@@ -78,6 +78,8 @@ public:
   void store(Value value, Value memref, ValueRange at);
   /// `width` elements that follow one another from `at` on, in one access: a buffer's address there is a multiple of its size.
   Value loadVector(Value memref, ValueRange at, int64_t width);
+  /// The same of global memory that is read once: the cache of a multiprocessor keeps nothing of it.
+  Value loadVectorOnce(Value memref, ValueRange at, int64_t width);
   void storeVector(Value vector, Value memref, ValueRange at);
   /// A scalar, `width` times.
   Value broadcast(Value scalar, int64_t width);

@@ -65,7 +65,7 @@ SmallVector<Value> PartsJoiner::join(Value begin, int64_t count, Value max, Valu
   for (int64_t i = 0; i < count; ++i) {
     Value part = k.add(begin, k.index(i)), lse = loadLse(part);
     weights.push_back(math::Exp2Op::create(k.builder, k.loc, k.fmul(k.fsub(lse, max), k.f32(log2e)), arith::FastMathFlags::afn));
-    Value output = k.extend(k.loadVector(k.getArgument(outputsArg), {getRow(part), at.d}, width));
+    Value output = k.extend(k.loadVectorOnce(k.getArgument(outputsArg), {getRow(part), at.d}, width));
     outputs.push_back(k.select(isNone(lse), zero, output));
   }
   Value sum = carried[0], output = carried[1];
