@@ -85,6 +85,7 @@ func.func @several_blocks(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
 // CHECK: ssa_gpu.copy_box {{.*}} to %[[QUERIES:.*]] through %[[PIPE:.*]] : {{.*}} memref<16x64xbf16
 // CHECK: ssa_gpu.copy_box {{.*}} to %[[QUERIES]] through %[[PIPE]] {first_row = 16 : i64}
 // CHECK: gpu.func @ssa_join_partials
+// CHECK: vector.load {{.*}} {alignment = 16 : i64, nontemporal = true} : memref<?x128xbf16, {{.*}}vector<8xbf16>
 // CHECK-LABEL: func.func @key_outer
 // CHECK: scf.for
 // CHECK: gpu.launch_func @{{.*}}ssa_mark_lists

@@ -4,6 +4,7 @@
 
 #include "Partials.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
@@ -96,6 +97,27 @@ static Value getColumnInQuads(Emitter &e, Value i) {
   return e.add(e.add(e.sub(i, part(32, 1)), e.mul(block, e.index(8))), e.add(e.mul(quad, e.index(2)), part(2, 1)));
 }
 
+/// The four lanes of a quad have a pair of each of four blocks of eight columns: they exchange them so that each has all of one, which are those that
+/// stand in its place in a row.
+static Value exchangeInQuad(RowKernel &k, Value row) {
+  constexpr int64_t blocks = 4, pair = 2, lanes = 32;
+  SmallVector<Value> columns;
+  for (int64_t i = 0; i < blocks * pair; ++i)
+    columns.push_back(vector::ExtractOp::create(k.builder, k.loc, row, i));
+  for (int64_t bit : {1, 2}) {
+    Value isHigh = k.ne(k.both(k.toI32(k.threadId()), k.i32(bit)), k.i32(0));
+    for (int64_t i = 0; i < blocks * pair; ++i) {
+      if (i / pair & bit)
+        continue;
+      Value &low = columns[i], &high = columns[i + bit * pair];
+      Value other = gpu::ShuffleOp::create(k.builder, k.loc, k.select(isHigh, low, high), bit, lanes, gpu::ShuffleMode::XOR).getShuffleResult();
+      low = k.select(isHigh, other, low);
+      high = k.select(isHigh, high, other);
+    }
+  }
+  return vector::FromElementsOp::create(k.builder, k.loc, cast<VectorType>(row.getType()), columns);
+}
+
 void ssa::joinPartials(HostFunction &host, Operation *op, const PartialOutputs &partials, int64_t parts, Value output, Value lse, ValueRange arguments,
                        llvm::function_ref<PartsOfRow(KernelBuilder &k, const Place &at)> where, const JoinArguments *further,
                        ValueRange furtherArguments) {
@@ -118,17 +140,23 @@ void ssa::joinPartials(HostFunction &host, Operation *op, const PartialOutputs &
     k.store(row, k.getArgument(outputArg), at);
     k.ifThen(k.eq(at.d, k.index(0)), [&] { k.storeEntry(rowLse, k.getArgument(lseArg), at); });
   };
-  k.forEachPlace([&](const Place &at) {
+  // Of less than what lanes exchange, each stores its pairs of columns.
+  constexpr int64_t widthOfQuads = 8;
+  auto storePairs = [&](const Place &at, Value row, Value rowLse) {
+    int64_t atATime = std::min<int64_t>(width, 2);
+    k.setWidth(atATime);
+    for (int64_t i = 0; i < width; i += atATime) {
+      Value columns = vector::ExtractStridedSliceOp::create(k.builder, k.loc, row, i, atATime, 1);
+      store({at.b, at.h, at.m, getColumnInQuads(k, k.add(at.d, k.index(i)))}, columns, rowLse);
+    }
+    k.setWidth(width);
+  };
+  k.forEachPlaceOfWarps([&](const Place &at, Value exists) {
     PartsJoiner(k, where(k, at), parts, at, width, [&](Value row, Value rowLse) {
-      if (!partials.inQuads)
-        return store(at, row, rowLse);
-      int64_t atATime = std::min<int64_t>(width, 2);
-      k.setWidth(atATime);
-      for (int64_t i = 0; i < width; i += atATime) {
-        Value columns = vector::ExtractStridedSliceOp::create(k.builder, k.loc, row, i, atATime, 1);
-        store({at.b, at.h, at.m, getColumnInQuads(k, k.add(at.d, k.index(i)))}, columns, rowLse);
-      }
-      k.setWidth(width);
+      bool isWhole = partials.inQuads && width == widthOfQuads;
+      if (isWhole)
+        row = exchangeInQuad(k, row);
+      k.ifThen(exists, [&] { partials.inQuads && !isWhole ? storePairs(at, row, rowLse) : store(at, row, rowLse); });
     }).build();
   });
   k.finish();

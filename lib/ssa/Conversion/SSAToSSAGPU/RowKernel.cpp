@@ -13,7 +13,8 @@ RowKernel::RowKernel(HostFunction &host, Operation *op, StringRef name, ValueRan
     : KernelBuilder(host.builder, op, name, threads, arguments), host(host), output(output),
       outputArgument(llvm::find(arguments, output) - arguments.begin()), width(width) {}
 
-void RowKernel::forEachPlace(llvm::function_ref<void(const Place &)> body) {
+/// Calls `body` with which place of a head a thread is at, how many there are, and what makes a place of a number.
+void RowKernel::forEachPlaceOrLast(llvm::function_ref<void(Value place, Value perHead, llvm::function_ref<Place(Value place)> decode)> body) {
   auto type = cast<MemRefType>(output.getType());
   int64_t perRow = type.getDimSize(3) / width;
   // An item is a stretch of the (row, vector) pairs of one head.
@@ -23,10 +24,19 @@ void RowKernel::forEachPlace(llvm::function_ref<void(const Place &)> body) {
     Value perHead = mul(dim(getArgument(outputArgument), 2), index(perRow));
     Value tiles = ceilDiv(perHead, index(threads)), heads = dim(getArgument(outputArgument), 1);
     Value head = div(item, tiles), place = add(mul(rem(item, tiles), index(threads)), threadId());
-    ifThen(lt(place, perHead), [&] {
-      body({div(head, heads), rem(head, heads), div(place, index(perRow)),
-            mul(rem(place, index(perRow)), index(width))});
+    body(place, perHead, [&](Value place) -> Place {
+      return {div(head, heads), rem(head, heads), div(place, index(perRow)), mul(rem(place, index(perRow)), index(width))};
     });
+  });
+}
+
+void RowKernel::forEachPlace(llvm::function_ref<void(const Place &)> body) {
+  forEachPlaceOrLast([&](Value place, Value perHead, llvm::function_ref<Place(Value)> decode) { ifThen(lt(place, perHead), [&] { body(decode(place)); }); });
+}
+
+void RowKernel::forEachPlaceOfWarps(llvm::function_ref<void(const Place &, Value)> body) {
+  forEachPlaceOrLast([&](Value place, Value perHead, llvm::function_ref<Place(Value)> decode) {
+    body(decode(min(place, sub(perHead, index(1)))), lt(place, perHead));
   });
 }
 

@@ -25,6 +25,8 @@ public:
 
   /// Builds the body: `body` is called for one place.
   void forEachPlace(llvm::function_ref<void(const Place &)> body);
+  /// The same for programs whose lanes exchange values: `body` is run by all lanes of a warp, those behind the last place at that one, with `exists` false.
+  void forEachPlaceOfWarps(llvm::function_ref<void(const Place &, Value exists)> body);
 
   /// `width` values from `at` on, as f32.
   Value load(Value rows, const Place &at);
@@ -38,6 +40,8 @@ public:
   void setWidth(int64_t narrower) { width = narrower; }
 
 private:
+  void forEachPlaceOrLast(llvm::function_ref<void(Value place, Value perHead, llvm::function_ref<Place(Value place)> decode)> body);
+
   static constexpr int64_t threads = 256;
   HostFunction &host;
   Value output;
