@@ -99,6 +99,9 @@ def add_streams(few):
                 "mask = #ssa.mask<causal>, init_blocks = 3, local_blocks = 2", (1, 1), exact=True, stretch=128, sizes=sizes)
     select_form("stream 30 tokens, window", 16, 16, 16, 30, "mask = #ssa.mask<causal, window = 300>, reduce = sum",
                 "mask = #ssa.mask<causal>, init_blocks = 3, local_blocks = 2", (1, 1), stretch=128, sizes=sizes)
+    # Scores by pairs: more than 16 heads of a key, and single tokens.
+    select_form("stream 60 tokens of 24 heads, window and sink", 24, 1, 64, 60, "mask = #ssa.mask<causal, window = 700, sink = 20>, scale = 0.5, reduce = max",
+                "mask = #ssa.mask<causal>, init_blocks = 3, local_blocks = 2", (1, 1), exact=True, stretch=512, sizes=((133, 3, 900), (45, 40, 1100)))
     for kind, blocks, regrouped, width, stretch in (("sum", (32, 16), 64, 16, 64), ("max", (32, 16), 64, 5, 64), ("sum", (4, 1), 1, 90, 64), ("sum", (8, 4), 8, 40, 128),
                                                     ("max", (1, 1), 16, 16, 192)):
         select_form(f"stream {width} of {blocks[0]}/{blocks[1]} regrouped to {regrouped}, {kind}", 32, 2, 64, width,

@@ -30,7 +30,8 @@ from simulator import simulate, with_few_blocks
 BOUNDS = {"bf16": 2.0**-8, "f16": 2.0**-11, "f32": 2.0**-12}
 FAST = ((1, 37, 67),)
 # Of these, more: lists that are full, several steps of keys, several blocks of queries.
-MORE = {"nsa": (1, 3, 1100), "xattention": (1, 130, 260), "moba": (1, 5, 700), "msa": (1, 5, 1900), "quest": (1, 1, 600), "topk 64 within 40 blocks of 64": (1, 3, 5000)}
+MORE = {"nsa": (1, 3, 1100), "xattention": (1, 130, 260), "moba": (1, 5, 700), "msa": (1, 5, 1900), "quest": (1, 1, 600), "topk 64 within 40 blocks of 64": (1, 3, 5000),
+        "stream 200 tokens, f8": (1, 37, 700), "stream 60 tokens of 24 heads, window and sink": (1, 70, 1100), "select 2048 tokens, f8": (1, 3, 2500)}
 
 
 def compile_once(source, chips, path):

@@ -24,6 +24,7 @@ def SSAGPU_Dialect : Dialect {
     | --- | --- | --- |
     | `tensor<MxNxT, #ssa_gpu.accumulator>` | result of a matrix product | `N/2` values (`N/2/G` with `<groups = G>`): of rows `l/4` and `l/4 + 8` of its warp's 16 rows, columns `8j + 2*(l%4)` and the next |
     | `tensor<MxT, #ssa_gpu.rows>` | one value per row of an accumulator | 2 values |
+    | `tensor<MxNxT, #ssa_gpu.accumulator<folds = F>>`, `tensor<MxT, #ssa_gpu.rows<folds = F>>` | an accumulator of `F*M` rows of which `F` each have been joined | `N/2/F` values (`/G` with `<groups = G>`) of one row, or one |
     | `tensor<MxNxT, #ssa_gpu.accumulator<rowwise = true>>`, `tensor<MxT, #ssa_gpu.rows<rowwise = true>>` | what is read from tensor memory, one value per row of it | all `N` values of row number `t`, or one: thread `t`; with `<groups = 2>` half of the values, thread `t` and `t + M` |
     | `tensor<MxKxT, #ssa_gpu.operand>` | left operand of a matrix product | `K/2` values |
     | `tensor<Rxi64, #ssa_gpu.places<P>>` | where rows of `P` pieces lie that are to be copied | those that its lane finds for the warp |
@@ -50,13 +51,18 @@ def SSAGPU_AccumulatorAttr : SSAGPU_Attr<"Accumulator", "accumulator"> {
   let description = [{
     With `groups` the warps are so many groups that hold all rows each, and an equal share of the columns: what lets rows be longer than
     the registers of one warp. With `rowwise` a thread has a whole row, as in tensor memory.
+
+    With `folds = F`, a power of two, rows have been joined that `F/2` warps have side by side and each of them 8 rows apart: these warps have the same eight
+    rows, number `l/4` of them is that of lane `l`, and an equal share of the columns each, `8j + 2*(l%4)` and the next of it; the lowest bit
+    of the warp's number says which half of a group's columns it is in, the next one which half of this.
   }];
-  let parameters = (ins DefaultValuedParameter<"int64_t", "1">:$groups, DefaultValuedParameter<"bool", "false">:$rowwise);
+  let parameters = (ins DefaultValuedParameter<"int64_t", "1">:$groups, DefaultValuedParameter<"bool", "false">:$rowwise,
+                        DefaultValuedParameter<"int64_t", "1">:$folds);
   let assemblyFormat = "(`<` struct(params)^ `>`)?";
 }
 def SSAGPU_RowsAttr : SSAGPU_Attr<"Rows", "rows"> {
   let summary = "layout of one value per row of an accumulator";
-  let parameters = (ins DefaultValuedParameter<"bool", "false">:$rowwise);
+  let parameters = (ins DefaultValuedParameter<"bool", "false">:$rowwise, DefaultValuedParameter<"int64_t", "1">:$folds);
   let assemblyFormat = "(`<` struct(params)^ `>`)?";
 }
 def SSAGPU_OperandAttr : SSAGPU_Attr<"Operand", "operand"> { let summary = "layout of the left operand of a matrix product"; }

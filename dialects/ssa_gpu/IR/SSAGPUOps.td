@@ -493,6 +493,33 @@ def SSAGPU_FoldOp : SSAGPU_Op<"fold", [Pure]> {
   let hasVerifier = 1;
 }
 
+def SSAGPU_FoldRowsOp : SSAGPU_Op<"fold_rows", [Pure, TypesMatchWith<"'before' is like the result", "result", "before", "$_self">]> {
+  let summary = "join the two rows of every thread with those joined before";
+  let description = [{
+    Rows `r` and `r + 8` of every 16 become one row of a tile with `folds = 2`: what is in `before`, then the first, then the second. No thread needs what
+    another has, and products that are added may be fused with it. NaN propagates.
+
+    Example: `%s = ssa_gpu.fold_rows sum %t onto %b : tensor<64x256xf32, #ssa_gpu.accumulator<groups = 2>> -> tensor<32x256xf32, #ssa_gpu.accumulator<groups = 2, folds = 2>>`
+  }];
+  let arguments = (ins SSAGPU_RowReductionAttr:$kind, SSAGPU_Accumulator:$tile, SSAGPU_Accumulator:$before);
+  let results = (outs SSAGPU_Accumulator:$result);
+  let assemblyFormat = "$kind $tile `onto` $before attr-dict `:` type($tile) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def SSAGPU_JoinRowsOp : SSAGPU_Op<"join_rows"> {
+  let summary = "join the rows of neighbouring warps, which keep half of the columns each";
+  let description = [{
+    Twice as many rows have been joined of the result as of `tile`, whose `folds` are 2 or 4. Warps of which each has what the other joins exchange halves of
+    what they have through `scratch`, which has an entry for every second value of the block or role: the result does not depend on which of them joins a
+    column. All warps of a group meet before and after they write there, so that nothing else has to come between two such ops.
+  }];
+  let arguments = (ins SSAGPU_RowReductionAttr:$kind, SSAGPU_Accumulator:$tile, SSAGPU_SharedType:$scratch);
+  let results = (outs SSAGPU_Accumulator:$result);
+  let assemblyFormat = "$kind $tile `through` $scratch attr-dict `:` type($tile) `,` type($scratch) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def SSAGPU_StoreColumnsOp : SSAGPU_RegionOp<"store_columns", []> {
   let summary = "write the columns of an accumulator to a buffer, each as a row";
   let description = [{

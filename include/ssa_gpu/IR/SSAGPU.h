@@ -43,6 +43,9 @@ inline bool isTile(Type type) {
 /// The groups of warps over which the columns of a tile are spread.
 int64_t getGroups(RankedTensorType tile);
 
+/// The rows of a product that were joined to one of a tile.
+int64_t getFolds(RankedTensorType tile);
+
 /// True if a thread has whole rows of a tile.
 bool isRowwise(RankedTensorType tile);
 

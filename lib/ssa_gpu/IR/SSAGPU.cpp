@@ -47,6 +47,13 @@ int64_t ssa_gpu::getGroups(RankedTensorType tile) {
   return layout ? layout.getGroups() : 1;
 }
 
+int64_t ssa_gpu::getFolds(RankedTensorType tile) {
+  if (auto layout = dyn_cast<AccumulatorAttr>(tile.getEncoding()))
+    return layout.getFolds();
+  auto rows = dyn_cast<RowsAttr>(tile.getEncoding());
+  return rows ? rows.getFolds() : 1;
+}
+
 bool ssa_gpu::isRowwise(RankedTensorType tile) {
   auto layout = dyn_cast<AccumulatorAttr>(tile.getEncoding());
   auto rows = dyn_cast<RowsAttr>(tile.getEncoding());
@@ -58,7 +65,10 @@ int64_t ssa_gpu::getValuesPerThread(RankedTensorType tile) {
     return (tile.getDimSize(0) + 15) / 16;
   if (isRowwise(tile))
     return hasLayout<RowsAttr>(tile) ? 1 : tile.getDimSize(1) / getGroups(tile);
-  return hasLayout<RowsAttr>(tile) ? 2 : tile.getDimSize(1) / 2 / getGroups(tile);
+  int64_t folds = getFolds(tile);
+  if (hasLayout<RowsAttr>(tile))
+    return folds > 1 ? 1 : 2;
+  return tile.getDimSize(1) / 2 / getGroups(tile) / folds;
 }
 
 int64_t ssa_gpu::getBoxRows(Type map, SharedType tile) {
@@ -417,6 +427,38 @@ LogicalResult FoldOp::verify() {
   auto expected = RankedTensorType::get({tile.getDimSize(0), std::max<int64_t>(period, 8) * groups}, tile.getElementType(), tile.getEncoding());
   if (result != expected)
     return emitOpError() << "expected a result of " << expected << ", but got " << result;
+  return success();
+}
+
+/// The type of `tile` with `factor` times as many rows joined.
+static RankedTensorType foldType(RankedTensorType tile, int64_t factor) {
+  auto layout = AccumulatorAttr::get(tile.getContext(), getGroups(tile), /*rowwise=*/false, getFolds(tile) * factor);
+  return RankedTensorType::get({tile.getDimSize(0) / factor, tile.getDimSize(1)}, tile.getElementType(), layout);
+}
+
+/// The values that a thread has of a tile come in twos of neighbouring columns, and halves of them in fours.
+static LogicalResult verifyFolded(Operation *op, RankedTensorType tile, RankedTensorType result, int64_t leastFolds, int64_t mostFolds) {
+  int64_t folds = getFolds(tile);
+  if (isRowwise(tile) || folds < leastFolds || folds > mostFolds || getValuesPerThread(tile) % 8 != 0)
+    return op->emitOpError() << "expected a tile that threads have rows of, in eights, with 'folds' from " << leastFolds << " to " << mostFolds << ", but got " << tile;
+  if (RankedTensorType expected = foldType(tile, 2); result != expected)
+    return op->emitOpError() << "expected a result of " << expected << ", but got " << result;
+  return success();
+}
+
+LogicalResult FoldRowsOp::verify() { return verifyFolded(*this, getTile().getType(), getResult().getType(), 1, 1); }
+
+LogicalResult JoinRowsOp::verify() {
+  RankedTensorType tile = getTile().getType();
+  if (failed(verifyFolded(*this, tile, getResult().getType(), 2, 4)))
+    return failure();
+  constexpr int64_t rowsOfGroup = 64;
+  if (tile.getDimSize(0) * getFolds(tile) != rowsOfGroup)
+    return emitOpError() << "expected a tile of " << rowsOfGroup << " rows before they were joined, but got " << tile;
+  auto scratch = getScratch().getType();
+  int64_t entries = tile.getDimSize(0) * tile.getDimSize(1) / 2;
+  if (!scratch.getElementType().isF32() || scratch.isRing() || scratch.getShape()[0] < entries)
+    return emitOpError() << "expected " << entries << " entries of f32 in 'scratch', but got " << scratch;
   return success();
 }
 

@@ -323,6 +323,7 @@ void KernelWalk::visit(Operation *op, State &state) {
         state.synchronize(std::nullopt);
         read(op, join.getScratch(), state);
       })
+      .Case([&](JoinRowsOp) {}) // warps meet before and after they write what is nobody else's
       .Case([&](MmaOp mma) {
         if (mma.getAsync()) {
           state.products.grow();

@@ -245,3 +245,32 @@ func.func @by_hand(%q: !q, %k: !q) -> tensor<?x4x?x16xi32> {
   %r = ssa.to_indices %a : !sel -> tensor<?x4x?x16xi32>
   return %r : tensor<?x4x?x16xi32>
 }
+
+// -----
+
+!q = tensor<?x24x?x128xf8E4M3FN>
+!k = tensor<?x1x?x128xf8E4M3FN>
+!s = tensor<?x1x?x?xf32>
+!sel = !ssa.selection<?x1x?x100, key_block = 1, sorted>
+
+// Scores of many heads of single tokens are made by pairs: four heads of twice eight queries times 128 keys for each of two warpgroups, six chunks, of
+// which the products of one are under way while those of another are joined; at last pairs of warps join what they have. Every second round of items is
+// dealt out backwards.
+// CHECK: gpu.func @ssa_route_topk(
+// CHECK: ssa_gpu.alloc : <6x64x128xf8E4M3FN>
+// CHECK: ssa_gpu.alloc : <4x256x128xf8E4M3FN>
+// CHECK: ssa_gpu.roles threads [256, 32, 224]
+// CHECK: %[[ROUND:.*]] = arith.divui %[[NUMBER:.*]], %{{.*}} : index
+// CHECK: %[[BACKWARDS:.*]] = arith.subi %{{.*}}, %[[NUMBER]] : index
+// CHECK: arith.select %{{.*}}, %[[NUMBER]], %[[BACKWARDS]] : index
+// CHECK: ssa_gpu.mma wgmma async {{.*}} tensor<64x256xf32, #ssa_gpu.accumulator<groups = 2>>
+// CHECK: ssa_gpu.fold_rows {{.*}} -> tensor<32x256xf32, #ssa_gpu.accumulator<groups = 2, folds = 2>>
+// CHECK: ssa_gpu.join_rows {{.*}} -> tensor<16x256xf32, #ssa_gpu.accumulator<groups = 2, folds = 4>>
+// CHECK: ssa_gpu.store_rows
+// CHECK-LABEL: func.func @by_pairs
+func.func @by_pairs(%q: !q, %k: !k) -> tensor<?x1x?x100xi32> {
+  %s = ssa.route %q, %k of %k {scale = 1.0, mask = #ssa.mask<causal>, reduce = sum} : !q, !k, !k -> !s
+  %a = ssa.topk %s of %k {mask = #ssa.mask<causal>, ssa.chunk = #ssa.chunk<bytes = 1048576, rows = 16>, ssa.fused_select = #ssa.fused_select<min_columns = 1, max_columns = 65536, stretch = 1024>} : !s, !k -> !sel
+  %r = ssa.to_indices %a : !sel -> tensor<?x1x?x100xi32>
+  return %r : tensor<?x1x?x100xi32>
+}

@@ -139,6 +139,8 @@ void buildRebin(HostFunction &host, RebinOp op, Value input, Value output);
 void buildTopK(HostFunction &host, TopKOp op, Value scores, Value selection, const RowPart &part);
 
 struct RouteStream;
+class RouteContext;
+struct RouteRolePlans;
 
 /// A kernel that scores and selects at once, as `#ssa.fused_select` says.
 class RouteSelect {
@@ -157,6 +159,7 @@ private:
   RouteSelect(HostFunction &host, RouteOp route, RebinOp rebin, TopKOp topk, FusedSelectAttr fused)
       : host(&host), route(route), rebin(rebin), topk(topk), fused(fused) {}
   int64_t getSelectorBytes() const;
+  std::optional<RouteRolePlans> getPlans(const RouteContext &context) const;
   RouteStream getStream() const;
 
   HostFunction *host;

@@ -268,6 +268,12 @@ SmallVector<Value> KernelBuilder::forEachItem(Value total, ValueRange inits, llv
   return loop(first, total, step, inits, body);
 }
 
+Value KernelBuilder::backAndForth(Value number, Value total) {
+  Value step = div(gpu::GridDimOp::create(device, loc, gpu::Dimension::x), index(blocksPerItem)), round = div(number, step);
+  Value first = mul(round, step), last = sub(min(add(first, step), total), index(1));
+  return select(eq(rem(round, index(2)), index(0)), number, sub(add(first, last), number));
+}
+
 void KernelBuilder::forEachItem(Value count, llvm::function_ref<void(Value)> body) {
   forEachItem(addItems(count, maxGrid), {}, [&](Value item, ValueRange) {
     body(item);

@@ -142,6 +142,10 @@ public:
   Value addItems(Value count, int64_t maxBlocks);
   SmallVector<Value> forEachItem(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(Value item, ValueRange carried)> body);
 
+  /// The item in place of `number`, with which every second round of items is dealt out backwards: so that blocks have about the same to do where
+  /// every item is a little shorter than the one before.
+  Value backAndForth(Value number, Value total);
+
   /// A program that some warps of the block run, with registers of their own.
   struct Role {
     int64_t threads, registers;

@@ -289,7 +289,7 @@ Value KeySlots::splatLike(Emitter &e, Value like, Value scalar) const {
   APInt constant;
   if (matchPattern(scalar, m_ConstantInt(&constant)))
     return arith::ConstantOp::create(e.builder, e.loc, DenseElementsAttr::get(tile, e.builder.getIntegerAttr(tile.getElementType(), constant)));
-  auto layout = ssa_gpu::RowsAttr::get(e.builder.getContext(), ssa_gpu::isRowwise(tile));
+  auto layout = ssa_gpu::RowsAttr::get(e.builder.getContext(), ssa_gpu::isRowwise(tile), ssa_gpu::getFolds(tile));
   auto rows = RankedTensorType::get({tile.getDimSize(0)}, tile.getElementType(), layout);
   auto map = ssa_gpu::MapRowsOp::create(e.builder, e.loc, rows);
   {

@@ -139,6 +139,25 @@ bool RoutePlan::setSumsWithRoles(const RouteContext &c) {
   return false;
 }
 
+bool RoutePlan::setScoresByPairs(const RouteContext &c, int64_t otherBytes) {
+  constexpr int64_t keysOfGroup = 128, eight = 8, perQuery = 3, entryBytes = 4;
+  pairs = 64; // rows of a warpgroup: four heads of twice eight queries
+  folds = heads = 4;
+  queries = eight;
+  groups = pairs / (heads * queries);
+  keyGroups = 2;
+  keys = keyGroups * keysOfGroup;
+  // Fewer heads are one chunk of keys times pairs. Which form an op has may not depend on whether it is selected from meanwhile, as sums have an order: of
+  // single tokens rows are selected from in stretches, if at all.
+  if (c.isSoftmax() || c.blocks.getSize() != 1 || unit != c.group || unit <= 128 / eight || unit % heads != 0)
+    return false;
+  chunksPerUnit = chunks = queryStages = unit / heads;
+  keepsQueries = true;
+  int64_t perPair = getRowBytes(*this) + (c.op.getWeights() ? entryBytes : 0), exchanged = pairs / 2 * keys / 2 * entryBytes;
+  keyStages = getKeyStages(*this, c, chunks * pairs * perPair + perQuery * tileQueries() * entryBytes + exchanged + otherBytes, 2);
+  return keyStages > 0;
+}
+
 bool RoutePlan::setScoresWithRoles(const RouteContext &c, int64_t otherBytes, int64_t maxGroups) {
   constexpr int64_t groupPairs = 128, eight = 8, perQuery = 3, entryBytes = 4;
   keys = 64;

@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RouteRoles.h"
+#include "RouteSelect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
@@ -23,7 +24,7 @@ void RouteRoleKernel::allocate() {
   queryLow = tiles(plan.queryStages, plan.pairs);
   keyLow = tiles(plan.keyStages, plan.keys);
   // Of scores all chunks are under one ticket; of sums a ticket has one chunk.
-  int64_t slots = keysFirst ? 1 : plan.queryStages, entries = std::max<int64_t>(plan.tileQueries(), 8);
+  int64_t slots = joinsChunks() ? 1 : plan.queryStages, entries = std::max<int64_t>(plan.tileQueries(), 8);
   visibleRings.end = arrays(slots, entries, i32Type());
   if (c.mask && c.mask.getWindow())
     visibleRings.begin = arrays(slots, entries, i32Type());
@@ -35,6 +36,8 @@ void RouteRoleKernel::allocate() {
     weightRing = arrays(plan.queryStages, plan.pairs, f32Type());
   if (c.isSoftmax() && keysFirst && plan.chunks > 1)
     referenceRing = arrays(plan.queryStages, plan.pairs, f32Type());
+  if (plan.folds > 1)
+    exchange = t.alloc({plan.pairs / 2 * keys / 2}, f32Type());
   int64_t consumers = plan.consumers(keysFirst) / warpSize;
   queryPipe = t.allocPipe(slots, producers / warpSize, consumers);
   keyPipe = t.allocPipe(plan.keyStages, producers / warpSize, consumers);
@@ -100,7 +103,7 @@ void RouteRoleKernel::copyQueryBoxes(TileEmitter &t, Value chunk, Value slot, Va
 
 SmallVector<Value> RouteRoleKernel::produceItem(Value chunk, ValueRange tickets) {
   TileEmitter t(*this, plan.keys);
-  int64_t slots = keysFirst ? 1 : plan.queryStages;
+  int64_t slots = joinsChunks() ? 1 : plan.queryStages;
   Value slot = slotOf(tickets[0], slots);
   t.acquire(queryPipe, tickets[0]);
   useQuerySlot(t, slot);
@@ -109,7 +112,7 @@ SmallVector<Value> RouteRoleKernel::produceItem(Value chunk, ValueRange tickets)
     fillPairs(t, chunk, slot);
     plan.hasQueryBoxes ? copyQueryBoxes(t, chunk, slot, tickets[0]) : loadQueries(t, chunk, slot);
   };
-  if (keysFirst)
+  if (joinsChunks())
     loop(i32(0), i32(plan.chunks), i32(1), [&](Value number) { load(number, number); });
   else
     load(chunk, slot);
@@ -210,8 +213,17 @@ Value RouteRoleKernel::joinStep(TileEmitter &t, Value products, Value number, Va
   return hideScores(t, scores, step, visible);
 }
 
-Value RouteRoleKernel::beginProducts(TileEmitter &t, Value lhs, Value chunk) {
-  return t.beginMma(lhs, t.slot(queryLow, chunk), /*transposed=*/true, splat(t, getColumns(), 0));
+Value RouteRoleKernel::beginProducts(TileEmitter &t, Value keys, Value chunk) {
+  Value queries = t.slot(queryLow, chunk);
+  return t.beginMma(keysFirst ? keys : queries, keysFirst ? queries : keys, /*transposed=*/true, splat(t, getColumns(), 0));
+}
+
+Value RouteRoleKernel::loadStepKeys(TileEmitter &t, const Step &step) {
+  Value tile = t.slot(keyLow, step.stage);
+  // Keys in registers are read from shared memory once for all chunks: 16 registers, as many as there are.
+  constexpr int64_t maxRowBytes = 128;
+  bool isShort = plan.paddedDim * plan.elementType.getIntOrFloatBitWidth() / 8 <= maxRowBytes;
+  return keysFirst && isShort ? t.loadOperand(tile) : tile;
 }
 
 Value RouteRoleKernel::awaitProducts(TileEmitter &t, Value ticket) {
@@ -223,31 +235,33 @@ Value RouteRoleKernel::awaitProducts(TileEmitter &t, Value ticket) {
 Value RouteRoleKernel::joinChunks(TileEmitter &t, const Step &step) {
   KeyScales scales = getKeyScales(t, step);
   auto join = [&](Value products, Value chunk, Value before) { return joinUnscaled(t, products, chunk, step, scales, before); };
-  Value joined = splat(t, foldedColumns(), c.isMax() ? -infinity : 0);
+  // By pairs a thread's rows are joined first, those of other warps at last.
+  TileEmitter inThread = t.folded(keysFirst ? 1 : 2), atLast = t.folded(plan.folds);
+  auto finish = [&](Value joined) {
+    for (int64_t folds = 2; folds < plan.folds; folds *= 2)
+      joined = t.folded(folds).joinRows(c.isMax() ? ssa_gpu::RowReduction::max : ssa_gpu::RowReduction::sum, joined, exchange);
+    return scaleJoined(atLast, joined, step, scales);
+  };
+  Value joined = splat(inThread, foldedColumns(), c.isMax() ? -infinity : 0);
   if (!hasTwoProducts() || plan.chunks % 2 != 0) {
     joined = loop(i32(0), i32(plan.chunks), i32(1), joined, [&](Value chunk, ValueRange before) -> SmallVector<Value> {
       return {join(multiply(t, chunk, step.stage), chunk, before[0])};
     })[0];
-    return scaleJoined(t, joined, scales);
+    return finish(joined);
   }
-  // Keys in registers are read from shared memory once for all chunks: 16 registers, as many as there are.
-  constexpr int64_t maxRowBytes = 128;
-  Value lhs = t.slot(keyLow, step.stage);
-  if (plan.paddedDim * plan.elementType.getIntOrFloatBitWidth() / 8 <= maxRowBytes)
-    lhs = t.loadOperand(lhs);
-  Value last = i32(plan.chunks - 2), products = t.waitMma(beginProducts(t, lhs, i32(0)), 0);
+  Value keys = loadStepKeys(t, step), last = i32(plan.chunks - 2), products = t.waitMma(beginProducts(t, keys, i32(0)), 0);
   SmallVector<Value> state = loop(i32(0), last, i32(2), {joined, products}, [&](Value chunk, ValueRange carried) -> SmallVector<Value> {
     Value second = add(chunk, i32(1)), third = add(chunk, i32(2));
-    Value products = beginProducts(t, lhs, second), joined = join(carried[1], chunk, carried[0]);
+    Value products = beginProducts(t, keys, second), joined = join(carried[1], chunk, carried[0]);
     products = t.waitMma(products, 0);
-    Value ahead = beginProducts(t, lhs, third);
+    Value ahead = beginProducts(t, keys, third);
     joined = join(products, second, joined);
     return {joined, t.waitMma(ahead, 0)};
   });
-  products = beginProducts(t, lhs, add(last, i32(1)));
+  products = beginProducts(t, keys, add(last, i32(1)));
   joined = join(state[1], last, state[0]);
   joined = join(t.waitMma(products, 0), add(last, i32(1)), joined);
-  return scaleJoined(t, joined, scales);
+  return finish(joined);
 }
 
 /// Scores of steps from one chunk. The products of one step are under way while those of the step before are joined.
@@ -281,7 +295,8 @@ SmallVector<Value> RouteRoleKernel::consumeAhead(TileEmitter &t, ValueRange init
 
 std::pair<Value, Value> RouteRoleKernel::consumeScores(TileEmitter &t, Value ticket,
                                                        llvm::function_ref<void(Value scores, Value firstColumn)> store, Value maxima) {
-  VisibleBlocks visible = loadVisible(t);
+  TileEmitter joined = t.folded(plan.folds);
+  VisibleBlocks visible = loadVisible(joined);
   auto keep = [&](Value number, Value scores, Value greatest) {
     store(scores, toIndex(mul(number, i32(keys))));
     return maxima ? arith::MaxNumFOp::create(builder, loc, greatest, scores).getResult() : Value();
@@ -304,7 +319,7 @@ std::pair<Value, Value> RouteRoleKernel::consumeScores(TileEmitter &t, Value tic
       Step step{toIndex(mul(number, i32(keys))), stage};
       Value scores = joinChunks(t, step);
       t.release(keyPipe, ticket);
-      greatest = keep(number, hideScores(t, scores, step, visible), greatest);
+      greatest = keep(number, hideScores(joined, scores, step, visible), greatest);
     }
     return carry(next(ticket, plan.keyStages), greatest);
   });
@@ -326,16 +341,16 @@ void RouteRoleKernel::buildScores(int64_t maxBlocks) {
     return std::pair(first, last);
   };
   auto consume = [&](Value number, ValueRange tickets) -> SmallVector<Value> {
-    TileEmitter t(*this, plan.keys, plan.groups);
+    TileEmitter t = getConsumerTiles(), joined = t.folded(plan.folds);
     auto [first, last] = decode(number);
     takeReferences(t);
     t.await(queryPipe, tickets[0]);
     useQuerySlot(t, i32(0));
     auto hide = [&](Value begin, Value end) {
-      loop(begin, end, i32(1), [&](Value number) { storeScores(t, splat(t, foldedColumns(), -infinity), toIndex(mul(number, i32(keys)))); });
+      loop(begin, end, i32(1), [&](Value number) { storeScores(joined, splat(joined, foldedColumns(), -infinity), toIndex(mul(number, i32(keys)))); });
     };
     hide(first, beginStep);
-    Value ticket = consumeScores(t, tickets[1], [&](Value scores, Value firstColumn) { storeScores(t, scores, firstColumn); }).first;
+    Value ticket = consumeScores(t, tickets[1], [&](Value scores, Value firstColumn) { storeScores(joined, scores, firstColumn); }).first;
     t.release(queryPipe, tickets[0]);
     hide(endStep, last);
     return {next(tickets[0], 1), ticket};
@@ -396,6 +411,8 @@ std::optional<RouteRolePlans> RouteRolePlans::get(const RouteContext &c, TargetA
   if (!setRoleTypes(plans.sums, c, target) || !setRoleTypes(plans.scores, c, target) || (c.makesSums() && !plans.sums.setSumsWithRoles(c)) ||
       !plans.scores.setScoresWithRoles(c, otherBytes, maxGroups))
     return std::nullopt;
+  if (RoutePlan pairs = plans.scores; pairs.setScoresByPairs(c, std::max(otherBytes, RouteStream::getSharedBytes())))
+    plans.scores = pairs;
   // The accelerator fills a group's rows as a whole.
   constexpr int64_t maxBox = 256;
   for (RoutePlan *plan : {&plans.sums, &plans.scores})
@@ -430,6 +447,6 @@ bool ssa::buildRouteRoles(RouteContext &c, TargetAttr target) {
   constexpr int64_t itemsPerBlock = 2;
   setMaps(c, plans->scores);
   c.addArgument(RouteArgument::steps, getStepsPerItem(c, plans->scores, itemsPerBlock * target.numSMs()));
-  RouteRoleKernel(c, plans->scores, "ssa_route", /*keysFirst=*/true).buildScores(target.numSMs());
+  RouteRoleKernel(c, plans->scores, "ssa_route", /*keysFirst=*/plans->scores.folds == 1).buildScores(target.numSMs());
   return true;
 }

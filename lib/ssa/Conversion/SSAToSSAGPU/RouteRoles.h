@@ -42,7 +42,10 @@ protected:
   /// column of the steps' tiles.
   /// Whether warps have registers for two products at a time: up to two warpgroups, if scores need none for other values of a region.
   bool hasTwoProducts() const { return plan.groups <= 2 && isProportional(); }
-  Value beginProducts(TileEmitter &t, Value lhs, Value chunk);
+  TileEmitter getConsumerTiles() { return keysFirst ? TileEmitter(*this, plan.keys, plan.groups) : TileEmitter(*this, plan.pairs, plan.keyGroups); }
+  /// The operand of all chunks' products that a step's keys are.
+  Value loadStepKeys(TileEmitter &t, const Step &step);
+  Value beginProducts(TileEmitter &t, Value keys, Value chunk);
   /// The same of the only chunk, with the keys of a ticket as soon as they are there.
   Value awaitProducts(TileEmitter &t, Value ticket);
   SmallVector<Value> consumeAhead(TileEmitter &t, ValueRange initial,
@@ -57,10 +60,11 @@ protected:
 
   int64_t producers, others; // threads
   Value queryPipe, keyPipe;
+  Value exchange; // memory through which warps join rows
   VisibleBlocks visibleRings;
 };
 
-/// The sizes of kernels for an op, if these take it: the first is needed for a softmax only.
+/// The sizes of kernels for an op, if these take it: the first is needed for a softmax only. Scores are by pairs where that is possible.
 struct RouteRolePlans {
   static std::optional<RouteRolePlans> get(const RouteContext &c, TargetAttr target, int64_t otherBytes = 0, int64_t maxGroups = 3);
   RoutePlan sums, scores;

@@ -134,8 +134,17 @@ void RouteTileKernel::doubleScore() {
 /// Where scales come last. With a negative one scores are another function of the product, and with an infinite one the order counts: then
 /// every product has its own.
 RouteTileKernel::KeyScales RouteTileKernel::getKeyScales(TileEmitter &t, const Step &step) {
-  if (!scalesLast() || plan.family != ssa_gpu::Family::wgmma || foldedColumns() != plan.queries * plan.groups)
+  if (!scalesLast() || plan.family != ssa_gpu::Family::wgmma || (keysFirst && foldedColumns() != plan.queries * plan.groups))
     return {};
+  if (!keysFirst) { // scales of all keys, some by each lane
+    Value fit = bit(true);
+    for (int64_t first = 0; first < keys; first += warpSize) {
+      Value scale = t.loadEntry(t.slot(scaleRing, step.stage), add(lane(), i32(first)));
+      auto holds = [&](arith::CmpFPredicate predicate, double limit) { return arith::CmpFOp::create(builder, loc, predicate, scale, f32(limit)).getResult(); };
+      fit = both(fit, both(holds(arith::CmpFPredicate::OGE, 0), holds(arith::CmpFPredicate::OLT, infinity)));
+    }
+    return {Value(), eq(anyLane(eq(fit, bit(false))), bit(false))};
+  }
   Value scales = t.mapRows(f32Type(), [&](Value entry) { return t.loadEntry(t.slot(scaleRing, step.stage), entry); });
   auto compare = [&](arith::CmpFPredicate predicate, double limit) { return arith::CmpFOp::create(builder, loc, predicate, scales, rowsOf(t, limit)); };
   return {scales, t.warpAll(both(compare(arith::CmpFPredicate::OGE, 0), compare(arith::CmpFPredicate::OLT, infinity)))};
@@ -143,7 +152,7 @@ RouteTileKernel::KeyScales RouteTileKernel::getKeyScales(TileEmitter &t, const S
 
 /// Joins the products of a chunk with what is joined of those before; without scales, if they come last.
 Value RouteTileKernel::joinUnscaled(TileEmitter &t, Value products, Value chunk, const Step &step, const KeyScales &scales, Value before) {
-  if (!scales.rows)
+  if (!scales.comeLast)
     return joinScaled(t, products, chunk, step, before);
   auto withoutScales = [&] {
     scalesAfter = true;
@@ -151,17 +160,23 @@ Value RouteTileKernel::joinUnscaled(TileEmitter &t, Value products, Value chunk,
     scalesAfter = false;
     return SmallVector<Value>{joined};
   };
-  return ifElse(scales.comeLast, t.accumulatorType(foldedColumns(), f32Type()), withoutScales,
+  Type type = before ? before.getType() : t.accumulatorType(foldedColumns(), f32Type());
+  return ifElse(scales.comeLast, type, withoutScales,
                 [&] { return SmallVector<Value>{joinScaled(t, products, chunk, step, before)}; })[0];
 }
 
 /// What is joined, with the scales that come last.
-Value RouteTileKernel::scaleJoined(TileEmitter &t, Value joined, const KeyScales &scales) {
-  if (!scales.rows)
+Value RouteTileKernel::scaleJoined(TileEmitter &t, Value joined, const Step &step, const KeyScales &scales) {
+  if (!scales.comeLast)
     return joined;
+  auto getScales = [&] {
+    if (scales.rows)
+      return t.broadcast(scales.rows, foldedColumns());
+    return t.mapColumns(foldedColumns(), f32Type(), [&](Value entry) { return t.loadEntry(t.slot(scaleRing, step.stage), entry); });
+  };
   auto scale = [&]() -> SmallVector<Value> {
     Value single = doubledScore.empty() ? joined : fmul(joined, splat(t, foldedColumns(), 0.5));
-    return {fmul(single, t.broadcast(scales.rows, foldedColumns()))};
+    return {fmul(single, getScales())};
   };
   return ifElse(scales.comeLast, joined.getType(), scale, [&] { return SmallVector<Value>{joined}; })[0];
 }
@@ -169,9 +184,9 @@ Value RouteTileKernel::scaleJoined(TileEmitter &t, Value joined, const KeyScales
 /// Scores of one chunk, whose keys may have scales of their own.
 Value RouteTileKernel::joinProducts(TileEmitter &t, Value products, Value chunk, const Step &step, Value before) {
   KeyScales scales = getKeyScales(t, step);
-  if (!scales.rows)
+  if (!scales.comeLast)
     return joinScaled(t, products, chunk, step, before);
-  Value joined = scaleJoined(t, joinUnscaled(t, products, chunk, step, scales, Value()), scales);
+  Value joined = scaleJoined(t, joinUnscaled(t, products, chunk, step, scales, Value()), step, scales);
   if (!before)
     return joined;
   return c.isMax() ? arith::MaximumFOp::create(builder, loc, before, joined).getResult() : fadd(before, joined);
@@ -182,12 +197,15 @@ Value RouteTileKernel::joinScaled(TileEmitter &t, Value products, Value chunk, c
   auto [scores, factor] = getScores(t, products, chunk, step);
   if (c.isSoftmax())
     scores = getExponent(t, scores, factor, references ? references : loadReferences(t, chunk));
+  ssa_gpu::RowReduction kind = c.isMax() ? ssa_gpu::RowReduction::max : ssa_gpu::RowReduction::sum;
+  if (!keysFirst)
+    return t.foldRows(kind, scores, before);
   int64_t columns = llvm::alignTo(plan.heads * plan.queries, 8);
   if (plan.unit % plan.heads != 0 || plan.heads * plan.queries % 8 != 0) { // pairs without a head add nothing
     Value exists = ofPairs(t, builder.getI1Type(), [&](Value pair) { return getPair(pair, chunk).exists; });
     scores = select(exists, scores, splat(t, plan.pairs, c.isMax() ? -infinity : 0));
   }
-  Value joined = t.fold(c.isMax() ? ssa_gpu::RowReduction::max : ssa_gpu::RowReduction::sum, scores, columns, plan.queries);
+  Value joined = t.fold(kind, scores, columns, plan.queries);
   if (!before)
     return joined;
   return c.isMax() ? arith::MaximumFOp::create(builder, loc, before, joined).getResult() : fadd(before, joined);
@@ -223,18 +241,16 @@ Value RouteTileKernel::getStepScores(TileEmitter &t, Value number) {
 
 /// What the queries of the columns of joined scores see.
 VisibleBlocks RouteTileKernel::loadVisible(TileEmitter &t) {
-  auto ofQueries = [&](Value array) {
-    return array ? t.mapColumns(foldedColumns(), i32Type(), [&](Value query) { return t.loadEntry(array, query); }) : Value();
-  };
+  auto loadArray = [&](Value array) { return array ? ofQueries(t, i32Type(), [&](Value query) { return t.loadEntry(array, query); }) : Value(); };
   VisibleBlocks visible;
-  visible.begin = ofQueries(visibleArrays.begin);
-  visible.end = ofQueries(visibleArrays.end);
-  visible.sinkEnd = ofQueries(visibleArrays.sinkEnd);
+  visible.begin = loadArray(visibleArrays.begin);
+  visible.end = loadArray(visibleArrays.end);
+  visible.sinkEnd = loadArray(visibleArrays.sinkEnd);
   return visible;
 }
 
 Value RouteTileKernel::hideScores(TileEmitter &t, Value scores, const Step &step, const VisibleBlocks &visible) {
-  Value numbers = t.broadcast(t.mapRows(i32Type(), [&](Value entry) { return getNumber(t, step, entry); }), foldedColumns());
+  Value numbers = ofJoinedKeys(t, i32Type(), [&](Value entry) { return getNumber(t, step, entry); });
   return select(visible.contains(*this, numbers), scores, splat(t, foldedColumns(), -infinity));
 }
 
@@ -246,7 +262,22 @@ Value RouteTileKernel::loadReferences(TileEmitter &t, Value chunk) {
 void RouteTileKernel::storeScores(TileEmitter &t, Value scores, Value firstColumn) {
   BufferView view(*this, get(RouteArgument::scores));
   Value begin = add(view.getBegin(*this, {batch, cell, firstRow}), firstColumn);
-  Value count = toI32(min(index(keys), sub(dim(view.buffer, 3), firstColumn)));
+  Value columns = dim(view.buffer, 3), count = toI32(min(index(keys), sub(columns, firstColumn)));
+  if (!keysFirst) {
+    auto isThere = [&](Value query) { return le(query, lastQuery); };
+    auto storeAll = [&] {
+      t.storeRows(scores, view.buffer, keys, /*width=*/1, [&](Value query) -> RowPlace { return {view.advance(*this, begin, 2, toIndex(query)), isThere(query)}; });
+    };
+    auto storeSome = [&] { // element by element, as far as there are columns
+      Value numbers = ofJoinedKeys(t, i32Type(), [](Value entry) { return entry; }), queries = ofQueries(t, i32Type(), [](Value query) { return query; });
+      t.map({scores, numbers, queries}, i32Type(), [&](ValueRange of) -> SmallVector<Value> {
+        ifThen(both(isThere(of[2]), lt(of[1], count)), [&] { store(of[0], view.buffer, {batch, cell, add(firstRow, toIndex(of[2])), add(firstColumn, toIndex(of[1]))}); });
+        return {of[1]};
+      });
+    };
+    ifElse(eq(count, i32(keys)), TypeRange(), [&] { storeAll(); return SmallVector<Value>(); }, [&] { storeSome(); return SmallVector<Value>(); });
+    return;
+  }
   t.storeColumns(scores, view.buffer, count, [&](Value query) -> RowPlace {
     return {view.advance(*this, begin, 2, toIndex(query)), le(query, lastQuery)};
   });

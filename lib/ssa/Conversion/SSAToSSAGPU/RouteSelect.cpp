@@ -34,22 +34,27 @@ SmallVector<Value> SelectRoleKernel::placeOf(Value ticket, Value query) {
 void SelectRoleKernel::storeTo(TileEmitter &t, RouteArgument a, Value ticket, Value scores, Value firstColumn) {
   BufferView view(*this, get(a));
   Value begin = add(view.getBegin(*this, placeOf(ticket, index(0))), firstColumn);
-  t.storeColumns(scores, view.buffer, i32(keys), [&](Value query) -> RowPlace { return {view.advance(*this, begin, 1, toIndex(query)), bit(true)}; });
+  auto place = [&](Value query) -> RowPlace { return {view.advance(*this, begin, 1, toIndex(query)), bit(true)}; };
+  if (keysFirst)
+    t.storeColumns(scores, view.buffer, i32(keys), place);
+  else
+    t.storeRows(scores, view.buffer, keys, /*width=*/2, place);
 }
 
 void SelectRoleKernel::addSelectRoles(Value total, int64_t registers, ItemBody consume, llvm::function_ref<void()> beginSelecting, ItemBody select) {
   Value zero = i32(0);
-  addRoles([&] { forEachItem(total, {zero, zero, zero}, consume); },
-           [&] {
-             forEachItem(total, {zero, zero}, [&](Value item, ValueRange tickets) {
-               decode(item);
-               return produceItem(zero, tickets);
-             });
-           },
-           registers,
+  // Under a causal mask tiles are shorter and shorter.
+  auto forEach = [&](ValueRange tickets, ItemBody body) {
+    forEachItem(total, tickets, [&](Value number, ValueRange carried) { return body(backAndForth(number, total), carried); });
+  };
+  auto produce = [&](Value item, ValueRange tickets) {
+    decode(item);
+    return produceItem(zero, tickets);
+  };
+  addRoles([&] { forEach({zero, zero, zero}, consume); }, [&] { forEach({zero, zero}, produce); }, registers,
            [&] {
              beginSelecting();
-             forEachItem(total, {zero}, select);
+             forEach({zero}, select);
            });
 }
 
@@ -151,10 +156,13 @@ static int64_t getListBytes(TopKOp topk) {
   return llvm::alignTo(2 * slots * RouteSelectKernel::numSelectors / warpSize * wordBytes, alignment);
 }
 
-/// What a kernel's selectors need of shared memory; a tile has up to `maxQueries` queries.
+/// What a kernel's selectors need of shared memory.
 int64_t RouteSelect::getSelectorBytes() const {
-  constexpr int64_t maxQueries = 256;
-  return fused.getStretch() ? RouteStream::getSharedBytes(maxQueries) : getListBytes(topk);
+  return fused.getStretch() ? RouteStream::getSharedBytes() : getListBytes(topk);
+}
+
+std::optional<RouteRolePlans> RouteSelect::getPlans(const RouteContext &context) const {
+  return RouteRolePlans::get(context, TargetAttr::of(route), getSelectorBytes(), SelectRoleKernel::maxGroups);
 }
 
 std::optional<RouteSelect> RouteSelect::get(HostFunction &host, const SelectChain &chain) {
@@ -170,8 +178,8 @@ std::optional<RouteSelect> RouteSelect::get(HostFunction &host, const SelectChai
     return std::nullopt;
   RouteSelect result(host, route, rebin, topk, fused);
   RouteContext context(host, route);
-  std::optional<RouteRolePlans> plans = RouteRolePlans::get(context, target, result.getSelectorBytes(), SelectRoleKernel::maxGroups);
-  if (!plans)
+  std::optional<RouteRolePlans> plans = result.getPlans(context);
+  if (!plans || fused.getStretch() % plans->scores.keys != 0 || (plans->scores.folds > 1 && !fused.getStretch()))
     return std::nullopt;
   result.tileQueries = plans->scores.tileQueries();
   result.blocks = target.numSMs();
@@ -225,7 +233,7 @@ LogicalResult RouteSelect::build(const RowPart &part, Value selection) const {
   context.maxRows = maxRows;
   if (failed(context.prepare({}, part)))
     return failure();
-  std::optional<RouteRolePlans> plans = RouteRolePlans::get(context, target, getSelectorBytes(), SelectRoleKernel::maxGroups);
+  std::optional<RouteRolePlans> plans = getPlans(context);
   addRoleArguments(context);
   if (context.makesSums())
     buildReferences(context, *plans, target);

@@ -23,7 +23,7 @@ protected:
   static constexpr int64_t numProducers = 32;
 
   SelectRoleKernel(RouteContext &c, const RoutePlan &plan, TopKOp topk, int64_t selectors)
-      : RouteRoleKernel(c, plan, "ssa_route_topk", /*keysFirst=*/true, numProducers, selectors), topk(topk) {}
+      : RouteRoleKernel(c, plan, "ssa_route_topk", /*keysFirst=*/plan.folds == 1, numProducers, selectors), topk(topk) {}
 
   void decode(Value item);
   using ItemBody = llvm::function_ref<SmallVector<Value>(Value item, ValueRange tickets)>;
@@ -53,8 +53,8 @@ struct RouteStream {
   int64_t getFront() const { return llvm::alignTo(regroup.before, 8); }
   /// The most columns of the selection's row that come with a stretch.
   int64_t getColumnsAtATime() const { return regroup.getMaxColumns(stretch); }
-  /// Shared memory of the selectors.
-  static int64_t getSharedBytes(int64_t tileQueries);
+  /// Shared memory of the selectors, for as many queries as a tile has at most.
+  static int64_t getSharedBytes();
   void build(RouteContext &c, const RoutePlan &plan, TopKOp topk, int64_t maxBlocks) const;
 };
 

@@ -60,7 +60,7 @@ RouteStreamKernel::Stretch RouteStreamKernel::getStretch(Value number) {
 }
 
 SmallVector<Value> RouteStreamKernel::consume(Value item, ValueRange tickets) {
-  TileEmitter t(*this, plan.keys, plan.groups);
+  TileEmitter t = getConsumerTiles();
   decode(item);
   takeReferences(t);
   t.await(queryPipe, tickets[0]);
@@ -71,7 +71,8 @@ SmallVector<Value> RouteStreamKernel::consume(Value item, ValueRange tickets) {
     endStep = min(add(begin, perStretch), lastStep);
     Value offset = toIndex(sub(i32(stream.getFront()), mul(begin, i32(keys))));
     t.acquire(rowsPipe, carried[1]);
-    auto store = [&](Value scores, Value column) { storeTo(t, RouteArgument::scratch, carried[1], scores, add(column, offset)); };
+    TileEmitter joined = t.folded(plan.folds);
+    auto store = [&](Value scores, Value column) { storeTo(joined, RouteArgument::scratch, carried[1], scores, add(column, offset)); };
     Value ticket = consumeScores(t, carried[0], store).first;
     t.publish(rowsPipe, carried[1]);
     return {ticket, next(carried[1], sets)};
@@ -187,9 +188,9 @@ SmallVector<Value> RouteStreamKernel::select(Value item, Value ticket, StreamSel
 // The kernel
 //===----------------------------------------------------------------------===//
 
-int64_t RouteStream::getSharedBytes(int64_t tileQueries) {
-  constexpr int64_t wordBytes = 4, alignment = 1024; // of the tiles behind it
-  return llvm::alignTo((tileQueries * StreamSelector::stateWords + RouteStreamKernel::warps * StreamSelector::histogramWords) * wordBytes, alignment);
+int64_t RouteStream::getSharedBytes() {
+  constexpr int64_t maxQueries = 256, wordBytes = 4, alignment = 1024; // of the tiles behind it
+  return llvm::alignTo((maxQueries * StreamSelector::stateWords + RouteStreamKernel::warps * StreamSelector::histogramWords) * wordBytes, alignment);
 }
 
 void RouteStreamKernel::build(int64_t maxBlocks) {

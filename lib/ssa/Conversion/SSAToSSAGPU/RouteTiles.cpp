@@ -262,6 +262,14 @@ Value RouteTileKernel::ofPairs(TileEmitter &t, Type type, llvm::function_ref<Val
   return keysFirst ? t.mapColumns(getColumns(), type, value) : t.broadcast(t.mapRows(type, value), getColumns());
 }
 
+Value RouteTileKernel::ofJoinedKeys(TileEmitter &t, Type type, llvm::function_ref<Value(Value)> value) {
+  return keysFirst ? t.broadcast(t.mapRows(type, value), foldedColumns()) : t.mapColumns(foldedColumns(), type, value);
+}
+
+Value RouteTileKernel::ofQueries(TileEmitter &t, Type type, llvm::function_ref<Value(Value)> value) {
+  return keysFirst ? t.mapColumns(foldedColumns(), type, value) : t.broadcast(t.mapRows(type, value), foldedColumns());
+}
+
 Value RouteTileKernel::getNumber(TileEmitter &t, const Step &step, Value entry) {
   return numberRing ? t.loadEntry(t.slot(numberRing, step.stage), entry) : add(toI32(step.firstColumn), entry);
 }
@@ -275,7 +283,7 @@ std::pair<Value, double> RouteTileKernel::getScores(TileEmitter &t, Value produc
     return ofKeys(t, f32Type(), [&](Value entry) { return t.loadEntry(t.slot(scaleRing, step.stage), entry); });
   };
   auto weightOf = [&] {
-    Value slot = keysFirst ? chunk : querySlot ? querySlot : i32(0);
+    Value slot = joinsChunks() ? chunk : querySlot ? querySlot : i32(0);
     return ofPairs(t, f32Type(), [&](Value pair) { return t.loadEntry(t.slot(weightRing, slot), getWeightPlace(pair)); });
   };
   auto batchOf = [&] { return shape.splat(c.getBatchNumber(*this, batch)); };

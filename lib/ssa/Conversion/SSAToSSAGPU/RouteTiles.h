@@ -7,6 +7,8 @@
 //
 //   scores   The product is keys times pairs, so that a thread has the same queries of all heads: they are joined in registers. What
 //            is left, a column for every query, is hidden where nobody sees it and written.
+//   by pairs Many heads of one key are joined with fewer registers read where the product is pairs times keys: a thread has 32 products in a row
+//            that have the same weight. A query's heads are rows of a thread, of neighbouring warps, and of chunks.
 //   sums     For a softmax, before: the product is pairs times keys. A thread has some columns of its rows and adds up for itself;
 //            lanes are joined once, at the end.
 //
@@ -40,6 +42,8 @@ struct RoutePlan {
   /// memory for others.
   bool setSumsWithRoles(const RouteContext &c);
   bool setScoresWithRoles(const RouteContext &c, int64_t otherBytes, int64_t maxGroups);
+  /// The same for scores by pairs.
+  bool setScoresByPairs(const RouteContext &c, int64_t otherBytes);
   int64_t rowBytes() const { return ssa_gpu::SharedType::getRowBytes(paddedDim, elementType) * operands; }
   int64_t arrayBytes(const RouteContext &c, int64_t tilesOfPairs) const;
   int64_t scoresBytes(const RouteContext &c) const { return (queryStages * pairs + keyStages * keys) * rowBytes() + arrayBytes(c, chunks); }
@@ -63,14 +67,16 @@ private:
 
 public:
   int64_t pairs = 0, keys = 0;    // of a tile, of a step
-  int64_t groups = 1;             // of warps, each with queries of its own
+  int64_t groups = 1;             // of queries: of warps, each with queries of its own, or by pairs of the rows of a warpgroup
+  int64_t keyGroups = 1;          // by pairs: of warps, each with keys of its own
+  int64_t folds = 1;              // by pairs: the rows of a chunk that are heads of a query
   int64_t queries = 0, heads = 0; // of a group's pairs
   int64_t tileQueries() const { return queries * groups; }
   int64_t chunksPerUnit = 0, chunks = 0;
   bool keepsQueries = false; // all chunks are in shared memory at a time
   int64_t queryStages = 1, keyStages = 1, sumsStages = 1;
   /// Threads that multiply, where warps have roles.
-  int64_t consumers(bool keysFirst) const { return 2 * (keysFirst ? keys * groups : pairs); }
+  int64_t consumers(bool keysFirst) const { return 2 * (keysFirst ? keys * groups : pairs * keyGroups); }
 };
 
 class RouteTileKernel : public BlockKernel {
@@ -121,6 +127,9 @@ protected:
   // Tiles of a product: rows are keys and columns pairs, or the other way round.
   Value ofKeys(TileEmitter &t, Type type, llvm::function_ref<Value(Value entry)> value);
   Value ofPairs(TileEmitter &t, Type type, llvm::function_ref<Value(Value pair)> value);
+  // The same when heads are joined.
+  Value ofJoinedKeys(TileEmitter &t, Type type, llvm::function_ref<Value(Value entry)> value);
+  Value ofQueries(TileEmitter &t, Type type, llvm::function_ref<Value(Value query)> value);
   Value getNumber(TileEmitter &t, const Step &step, Value entry);
   /// Scores before any softmax, and, for one, the positive factor that makes exponents of 2 of them.
   std::pair<Value, double> getScores(TileEmitter &t, Value products, Value chunk, const Step &step);
@@ -142,11 +151,11 @@ protected:
   Value joinHeads(TileEmitter &t, Value queryStage, Value chunk, const Step &step, Value before);
   /// The scales of a step's keys (a row tile), if they come after heads are joined, where `comeLast` holds (i1 of the warp); else null.
   struct KeyScales {
-    Value rows, comeLast;
+    Value rows, comeLast; // by pairs no rows
   };
   KeyScales getKeyScales(TileEmitter &t, const Step &step);
   Value joinUnscaled(TileEmitter &t, Value products, Value chunk, const Step &step, const KeyScales &scales, Value before);
-  Value scaleJoined(TileEmitter &t, Value joined, const KeyScales &scales);
+  Value scaleJoined(TileEmitter &t, Value joined, const Step &step, const KeyScales &scales);
   Value joinProducts(TileEmitter &t, Value products, Value chunk, const Step &step, Value before);
   Value joinScaled(TileEmitter &t, Value products, Value chunk, const Step &step, Value before);
   /// Whether scores are known to follow a positive factor of the product.
@@ -162,7 +171,9 @@ protected:
   /// The columns of a product.
   int64_t getColumns() const { return keysFirst ? plan.pairs : plan.keys; }
   /// And of its scores when heads are joined.
-  int64_t foldedColumns() const { return std::max<int64_t>(plan.queries, 8) * plan.groups; }
+  int64_t foldedColumns() const { return keysFirst ? std::max<int64_t>(plan.queries, 8) * plan.groups : keys; }
+  /// Whether all chunks are under one ticket, and a step's scores are joined from them.
+  bool joinsChunks() const { return keysFirst || plan.folds > 1; }
   Type f32Type() { return builder.getF32Type(); }
   Type i32Type() { return builder.getI32Type(); }
   Value rowsOf(TileEmitter &t, double value) { return t.constant(t.rowsType(f32Type()), builder.getF32FloatAttr(float(value))); }

@@ -9,11 +9,11 @@ using namespace mlir;
 using namespace mlir::ssa;
 
 RankedTensorType TileEmitter::accumulatorType(int64_t columns, Type elementType) {
-  return RankedTensorType::get({rows, columns}, elementType, ssa_gpu::AccumulatorAttr::get(builder.getContext(), groups, rowwise));
+  return RankedTensorType::get({rows, columns}, elementType, ssa_gpu::AccumulatorAttr::get(builder.getContext(), groups, rowwise, folds));
 }
 
 RankedTensorType TileEmitter::rowsType(Type elementType) {
-  return RankedTensorType::get({rows}, elementType, ssa_gpu::RowsAttr::get(builder.getContext(), rowwise));
+  return RankedTensorType::get({rows}, elementType, ssa_gpu::RowsAttr::get(builder.getContext(), rowwise, folds));
 }
 
 Value TileEmitter::constant(RankedTensorType tile, Attribute scalar) {
@@ -124,6 +124,22 @@ Value TileEmitter::joinGroups(ssa_gpu::RowReduction kind, Value rowVector, Value
 Value TileEmitter::fold(ssa_gpu::RowReduction kind, Value tile, int64_t columns, int64_t period) {
   auto type = accumulatorType(std::max<int64_t>(period, 8) * groups, getElementTypeOrSelf(tile));
   return ssa_gpu::FoldOp::create(builder, loc, type, kind, tile, columns, period);
+}
+
+TileEmitter TileEmitter::folded(int64_t factor) const {
+  TileEmitter t = *this;
+  t.rows /= factor;
+  t.folds *= factor;
+  return t;
+}
+
+Value TileEmitter::foldRows(ssa_gpu::RowReduction kind, Value tile, Value before) {
+  return ssa_gpu::FoldRowsOp::create(builder, loc, before.getType(), kind, tile, before);
+}
+
+Value TileEmitter::joinRows(ssa_gpu::RowReduction kind, Value tile, Value scratch) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  return ssa_gpu::JoinRowsOp::create(builder, loc, folded(2).accumulatorType(type.getDimSize(1), type.getElementType()), kind, tile, scratch);
 }
 
 Value TileEmitter::broadcast(Value rowVector, int64_t columns) {

@@ -114,6 +114,11 @@ public:
                  int64_t share = 0, bool inQuads = false);
   /// Columns that are `period` apart together, of the first `columns` of each group.
   Value fold(ssa_gpu::RowReduction kind, Value tile, int64_t columns, int64_t period);
+  /// For tiles of which `factor` times as many rows have been joined.
+  TileEmitter folded(int64_t factor) const;
+  /// The rows that a thread has of `tile`, onto those of `before`, a tile that is folded once; and, of a tile like these, the rows of two warps.
+  Value foldRows(ssa_gpu::RowReduction kind, Value tile, Value before);
+  Value joinRows(ssa_gpu::RowReduction kind, Value tile, Value scratch);
   /// Column by column: `place` says where a column begins, which has `count` (i32) rows.
   void storeColumns(Value tile, Value target, Value count, llvm::function_ref<RowPlace(Value column)> place);
   void storeEntries(Value rowVector, Value target, llvm::function_ref<RowPlace(Value row)> place);
@@ -123,7 +128,7 @@ private:
 
   OpBuilder &builder;
   Location loc;
-  int64_t rows, groups;
+  int64_t rows, groups, folds = 1;
   bool rowwise;
 };
 

@@ -43,13 +43,14 @@ public:
   Value row(unsigned half, RankedTensorType tile);
   /// The first of the two neighbouring columns that a thread has of columns 8j .. 8j+7 of its group's share.
   Value column(int64_t j);
-  /// The same as a column of the whole tile.
+  /// The same as a column of the whole tile; with `folds` columns 8j .. 8j+7 of the warp's share.
   Value column(int64_t j, RankedTensorType tile);
   /// Of a rowwise tile: the group that this thread is of, and column `j` of the thread's.
   Value groupOfThread(RankedTensorType tile) { return div(thread(), tile.getDimSize(0)); }
   Value columnOfThread(int64_t j, RankedTensorType tile);
-  /// A barrier of the block or role.
+  /// A barrier of the block or role, and one of the warps of a group that has `rows` rows of a product.
   void barrier();
+  void barrierOfGroup(int64_t rows);
 
   /// `value` (i32), of which LLVM thinks that it is another every time.
   Value computeHere(Value value);
@@ -102,7 +103,7 @@ public:
 
 private:
   std::optional<unsigned> role;
-  int64_t firstThread = 0, numThreads;
+  int64_t firstThread = 0, numThreads, numRoles = 0;
 };
 
 /// A matrix descriptor of the 128-byte swizzle: 8 rows are 1024 bytes; `leading` bytes between panels where rows are the inner dimension.

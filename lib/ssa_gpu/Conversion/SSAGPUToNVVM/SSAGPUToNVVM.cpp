@@ -33,6 +33,7 @@ ThreadEmitter::ThreadEmitter(OpBuilder &builder, Operation *op) : builder(builde
       role = region->getRegionNumber();
       firstThread = roles.getFirstThread(*role);
       numThreads = roles.getThreads()[*role];
+      numRoles = roles.getThreads().size();
     }
 }
 
@@ -56,12 +57,17 @@ Value ThreadEmitter::warpInGroup(int64_t rows) { return 2 * rows == numThreads ?
 Value ThreadEmitter::row(unsigned half, int64_t rows) { return add(add(mul(warpInGroup(rows), 16), div(lane(), 4)), 8 * half); }
 Value ThreadEmitter::column(int64_t j) { return add(mul(rem(lane(), 4), 2), 8 * j); }
 Value ThreadEmitter::column(int64_t j, RankedTensorType tile) {
-  int64_t groups = getGroups(tile);
-  return groups == 1 ? column(j) : add(column(j), mul(group(tile.getDimSize(0)), tile.getDimSize(1) / groups));
+  int64_t groups = getGroups(tile), folds = getFolds(tile), rows = tile.getDimSize(0) * folds, share = tile.getDimSize(1) / groups;
+  Value begin = groups == 1 ? column(j) : add(column(j), mul(group(rows), share));
+  for (int64_t bit = 1; bit < folds / 2; bit *= 2)
+    begin = add(begin, mul(rem(div(warpInGroup(rows), bit), 2), share /= 2));
+  return begin;
 }
 
 Value ThreadEmitter::row(unsigned half, RankedTensorType tile) {
   int64_t rows = tile.getDimSize(0);
+  if (int64_t folds = getFolds(tile); folds > 1)
+    return add(mul(div(warpInGroup(rows * folds), folds / 2), 8), div(lane(), 4));
   if (!isRowwise(tile))
     return row(half, rows);
   return rows < numThreads ? rem(thread(), rows) : thread();
@@ -78,6 +84,11 @@ void ThreadEmitter::barrier() {
   }
   // Barrier 0 is that of the block.
   NVVM::BarrierOp::create(builder, loc, TypeRange(), i32(*role + 1), i32(numThreads), NVVM::BarrierReductionAttr(), Value());
+}
+
+void ThreadEmitter::barrierOfGroup(int64_t rows) {
+  // Behind those of the block and of roles.
+  NVVM::BarrierOp::create(builder, loc, TypeRange(), add(group(rows), numRoles + 1), i32(2 * rows), NVVM::BarrierReductionAttr(), Value());
 }
 
 Value ThreadEmitter::inlineAsm(Type type, StringRef text, StringRef constraints, ValueRange operands) {

@@ -45,7 +45,7 @@ public:
 
   /// Row number `half` of this thread, which begins at address `row`; four lanes store it together.
   void store(unsigned half, Value row, Value isWritten) {
-    int64_t blocks = getValuesPerThread(layout) / 4;
+    int64_t blocks = getValuesPerThread(layout) / (2 * rowsOfThread());
     bool isWide = width == 8 && type.getIntOrFloatBitWidth() == 16 && blocks % 4 == 0;
     constexpr int64_t mostLoads = 4;
     if (isWide) // lanes exchange what they have also where a row is not written
@@ -139,12 +139,14 @@ private:
   }
 
   /// The values of row `half` that a thread has of block `j`.
-  Value getPair(int64_t j, unsigned half) { return e.fromElements({e.extract(tile, 4 * j + 2 * half), e.extract(tile, 4 * j + 2 * half + 1)}); }
+  Value getPair(int64_t j, unsigned half) { return e.fromElements({e.extract(tile, indexOf(j, half)), e.extract(tile, indexOf(j, half) + 1)}); }
+  int64_t indexOf(int64_t j, unsigned half) { return 2 * (rowsOfThread() * j + half); }
+  int64_t rowsOfThread() { return getFolds(layout) > 1 ? 1 : 2; }
 
   Value addressOf(Value row, Value column, Type type) { return LLVM::GEPOp::create(e.builder, e.loc, row.getType(), type, row, LLVM::GEPArg(column)); }
 
   /// True if all columns up to that of block `j` of every group are to be stored: the last group's bound those of all.
-  bool areAllColumns(int64_t j) const { return layout.getDimSize(1) - 2 * getValuesPerThread(layout) + 8 * j + 7 < columns; }
+  bool areAllColumns(int64_t j) { return layout.getDimSize(1) - 8 / (2 * rowsOfThread()) * getValuesPerThread(layout) + 8 * j + 7 < columns; }
 
   /// The pair of columns that a thread has of block `j`.
   void storePair(int64_t j, unsigned half, Value row, const Loaded &loaded) {
@@ -162,7 +164,7 @@ private:
     };
     if (areAllColumns(j))
       store();
-    else if (getGroups(layout) > 1 || 8 * j < columns)
+    else if (getGroups(layout) > 1 || getFolds(layout) > 1 || 8 * j < columns)
       ifTrue(e.lt(column, columns), store);
   }
 
@@ -205,7 +207,7 @@ private:
       parts[0] = exchange([&](int64_t block) { return round(getPair(block, half)); });
     else
       for (int64_t i = 0; i < 2; ++i)
-        parts[i] = exchange([&](int64_t block) { return e.extract(tile, 4 * block + 2 * half + i); });
+        parts[i] = exchange([&](int64_t block) { return e.extract(tile, indexOf(block, half) + i); });
     Value column = columnOfBlock(j);
     auto store = [&] {
       Value piece = terms.empty() ? e.fromElements(parts[0]) : round(addTerms(interleave(parts[0], parts[1]), loaded));
@@ -251,7 +253,7 @@ struct ConvertStoreRows : OpConversionPattern<StoreRowsOp> {
     ThreadEmitter e(rewriter, op);
     RankedTensorType tile = op.getTile().getType();
     auto getElementType = [](Value buffer) { return cast<MemRefType>(buffer.getType()).getElementType(); };
-    for (unsigned half = 0; half < (isRowwise(tile) ? 1 : 2); ++half) {
+    for (unsigned half = 0; half < (isRowwise(tile) || getFolds(tile) > 1 ? 1 : 2); ++half) {
       SmallVector<Value> place = e.inlineBody(op.getBody(), e.row(half, tile));
       auto addressOf = [&](Value buffer, Value begin) { return e.element(e.globalAddress(buffer), begin, getElementType(buffer)); };
       SmallVector<RowStore::Term> terms;

@@ -121,7 +121,7 @@ struct ConvertBroadcast : OpConversionPattern<BroadcastOp> {
   LogicalResult matchAndRewrite(BroadcastOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     SmallVector<int64_t> places;
     for (int64_t i = 0, n = getValuesPerThread(op.getType()); i < n; ++i)
-      places.push_back(isRowwise(op.getType()) ? 0 : i / 2 % 2);
+      places.push_back(isRowwise(op.getType()) || getFolds(op.getType()) > 1 ? 0 : i / 2 % 2);
     rewriter.replaceOpWithNewOp<vector::ShuffleOp>(op, adaptor.getRows(), adaptor.getRows(), places);
     return success();
   }
@@ -149,16 +149,19 @@ struct ConvertMapColumns : OpConversionPattern<MapColumnsOp> {
     LoadEntryOp pairs = isRowwise(op.getType()) ? LoadEntryOp() : getNeighbours(op);
     for (int64_t j = 0, n = getValuesPerThread(op.getType()); isRowwise(op.getType()) && j < n; ++j)
       values.push_back(e.inlineBody(op.getBody(), e.columnOfThread(j, op.getType())).front());
-    for (int64_t j = 0, n = getValuesPerThread(op.getType()) / 4; !isRowwise(op.getType()) && j < n; ++j) {
-      Value column = e.column(j, op.getType());
+    int64_t rows = getFolds(op.getType()) > 1 ? 1 : 2; // of a thread
+    for (int64_t j = 0, n = getValuesPerThread(op.getType()) / (2 * rows); !isRowwise(op.getType()) && j < n; ++j) {
+      Value column = e.column(j, op.getType()), first, second;
       if (pairs) {
-        Value both = loadBoth(e, op, pairs, column), first = e.extract(both, 0), second = e.extract(both, 1);
-        values.append({first, second, first, second});
-        continue;
+        Value both = loadBoth(e, op, pairs, column);
+        first = e.extract(both, 0);
+        second = e.extract(both, 1);
+      } else {
+        first = e.inlineBody(op.getBody(), column).front();
+        second = e.inlineBody(op.getBody(), e.add(column, 1)).front();
       }
-      Value first = e.inlineBody(op.getBody(), column).front();
-      Value second = e.inlineBody(op.getBody(), e.add(column, 1)).front();
-      values.append({first, second, first, second});
+      for (int64_t row = 0; row < rows; ++row)
+        values.append({first, second});
     }
     rewriter.replaceOp(op, e.fromElements(values));
     return success();
@@ -378,6 +381,58 @@ struct ConvertFold : OpConversionPattern<FoldOp> {
   }
 };
 
+/// The two rows of a thread follow one another within every block of 8 columns.
+struct ConvertFoldRows : OpConversionPattern<FoldRowsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(FoldRowsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    SmallVector<Value> values;
+    for (int64_t i = 0, n = getValuesPerThread(op.getType()); i < n; ++i)
+      values.push_back(e.extract(adaptor.getBefore(), i));
+    for (int64_t half : {0, 1}) // neighbours have a factor of their row in common
+      for (auto [i, value] : llvm::enumerate(values))
+        value = joinValues(rewriter, e.loc, op.getKind(), value, e.extract(adaptor.getTile(), i / 2 * 4 + 2 * half + i % 2), arith::FastMathFlags::contract);
+    rewriter.replaceOp(op, e.fromElements(values));
+    return success();
+  }
+};
+
+/// Of two warps one keeps the first half of its values, the other the second; each gives the other what that keeps.
+struct ConvertJoinRows : OpConversionPattern<JoinRowsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(JoinRowsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    RankedTensorType tile = op.getTile().getType();
+    constexpr int64_t width = 4, lanes = 32; // values of a lane side by side, so that lanes lie side by side
+    int64_t folds = getFolds(tile), rows = tile.getDimSize(0) * folds, half = getValuesPerThread(tile) / 2;
+    Value bit = e.rem(e.div(e.warpInGroup(rows), folds / 2), 2), isFirst = e.lt(bit, 1);
+    auto addressOf = [&](Value warp) { return e.offset(adaptor.getScratch(), e.add(e.mul(warp, half * lanes * 4), e.mul(e.lane(), width * 4))); };
+    auto select = [&](int64_t first, int64_t second) -> Value {
+      return arith::SelectOp::create(rewriter, e.loc, isFirst, e.extract(adaptor.getTile(), first), e.extract(adaptor.getTile(), second));
+    };
+    Value own = addressOf(e.warp()), others = addressOf(e.bitXor(e.warp(), e.i32(folds / 2)));
+    e.barrierOfGroup(rows);
+    for (int64_t i = 0; i < half; i += width) {
+      SmallVector<Value> given;
+      for (int64_t j = i; j < i + width; ++j)
+        given.push_back(select(half + j, j));
+      LLVM::StoreOp::create(rewriter, e.loc, e.fromElements(given), e.offset(own, i * lanes * 4), width * 4);
+    }
+    e.barrierOfGroup(rows);
+    SmallVector<Value> results;
+    for (int64_t i = 0; i < half; i += width) {
+      auto type = VectorType::get({width}, rewriter.getF32Type());
+      Value taken = LLVM::LoadOp::create(rewriter, e.loc, type, e.offset(others, i * lanes * 4), width * 4);
+      for (int64_t j = 0; j < width; ++j)
+        results.push_back(joinValues(rewriter, e.loc, op.getKind(), select(i + j, half + i + j), e.extract(taken, j)));
+    }
+    rewriter.replaceOp(op, e.fromElements(results));
+    return success();
+  }
+};
+
 struct ConvertStoreColumns : OpConversionPattern<StoreColumnsOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -425,5 +480,6 @@ struct ConvertToOperand : OpConversionPattern<ToOperandOp> {
 
 void ssa_gpu::populateTilePatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
   patterns.add<ConvertElementwise, ConvertReduce, ConvertBroadcast, ConvertMapRows, ConvertMapColumns, ConvertMap,
-               ConvertStoreEntries, ConvertWarpAll, ConvertSaveRows, ConvertJoinGroups, ConvertStoreOperand, ConvertToOperand, ConvertFold, ConvertStoreColumns>(converter, patterns.getContext());
+               ConvertStoreEntries, ConvertWarpAll, ConvertSaveRows, ConvertJoinGroups, ConvertStoreOperand, ConvertToOperand, ConvertFold, ConvertFoldRows, ConvertJoinRows,
+               ConvertStoreColumns>(converter, patterns.getContext());
 }
