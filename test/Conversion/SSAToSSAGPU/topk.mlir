@@ -25,6 +25,15 @@
 // CHECK-NOT: memref.atomic_rmw
 // CHECK: gpu.func @ssa_topk_long(
 // CHECK-SAME: known_block_size = array<i32: 512, 1, 1>, nvvm.minctasm = 2 : i32
+// A sample of two vectors of a thread, then four of the row under way at a time: one is loaded where one has been looked at, for which the row need not
+// be aligned.
+// CHECK-COUNT-2: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK: scf.if
+// CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK: scf.for
+// CHECK: memref.atomic_rmw addi
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK: memref.atomic_rmw addi
 // CHECK-LABEL: func.func @forced
 // CHECK: %[[BLOCKS:.*]] = arith.ceildivsi %{{.*}}, %c64
 // CHECK: cf.assert %{{.*}}, "'ssa.topk' expected dimension 0 of 'tokens' to be dimension 0 of 'scores'"

@@ -22,104 +22,129 @@ Value BlockTopK::loadRowKey(Value i) { return row.getKey(row.loadMarked(add(row.
 // Collecting
 //===----------------------------------------------------------------------===//
 
-/// Puts a sample of a row that does not fit the buffer there. How many of its
-/// keys should reach a bound that somewhat more than `width` keys of the row
-/// reach.
+void BlockTopK::storeKept(Value score, Value slot) { store(bitcast(score, builder.getI32Type()), keys, toIndex(slot)); }
+Value BlockTopK::loadKept(Value slot) { return row.getKey(bitcast(load(keys, toIndex(slot)), builder.getF32Type())); }
+
+/// How many columns that may be taken have a score; those that must be taken may have none.
+Value BlockTopK::countScored() { return max(min(sub(row.scored, row.begin), count), i32(0)); }
+
+/// Puts a sample of a row whose scores do not fit the buffer there. How many of its keys should reach a bound that somewhat more than `width` keys of the
+/// row reach.
 Value BlockTopK::loadSample() {
-  // Runs of four columns, spread over the row.
-  constexpr int64_t run = 4;
-  int64_t samplesPerWarp = sampleSize / getNumWarps();
-  Value distance = div(count, i32(sampleSize / run));
-  forEachInPart(i32(samplesPerWarp), [&](Value slot, Value i) {
-    Value number = add(mul(warp(), i32(samplesPerWarp)), i);
-    Value place = add(mul(div(number, i32(run)), distance), rem(number, i32(run)));
-    store(loadRowKey(place), keys, toIndex(slot));
-  });
+  // Runs of as many columns as memory fetches at least, spread over the row; all loads of a thread are under way together.
+  constexpr int64_t size = ScoreRow::vectorColumns, run = 64 / wordBytes;
+  Value scored = countScored(), head = row.countBeforeVectors();
+  Value distance = mul(div(sub(scored, i32(size)), i32(sampleSize / run * size)), i32(size)); // of runs
+  SmallVector<Value> scores;
+  for (int64_t first = 0; first < sampleSize / size; first += threads) {
+    Value vector = add(thread(), i32(first)), inRun = mul(rem(vector, i32(run / size)), i32(size));
+    Value column = add(add(row.begin, head), add(mul(div(vector, i32(run / size)), distance), inRun));
+    for (auto [i, score] : llvm::enumerate(row.loadVector(column)))
+      scores.push_back(row.mark(score, add(column, i32(i))));
+  }
+  for (auto [i, score] : llvm::enumerate(scores))
+    storeKept(score, add(thread(), i32(i * threads)));
   // As many of the sample as of the row, and four times the deviation of that number.
-  Value numColumns = arith::UIToFPOp::create(builder, loc, builder.getF32Type(), count);
+  Value numColumns = arith::UIToFPOp::create(builder, loc, builder.getF32Type(), scored);
   Value share = fdiv(f32(double(width) * sampleSize), numColumns);
   Value spread = fmul(f32(4), math::SqrtOp::create(builder, loc, share));
   return arith::FPToUIOp::create(builder, loc, builder.getI32Type(), fadd(fadd(share, spread), f32(4)));
 }
 
-/// Appends the keys of those of a warp's scores that reach the bound to its part of the buffer while there is room;
-/// `end` is where the next one goes. Score u is of column `first` + u * `threads` + thread. Few are expected: what is
-/// done for each score is little, and none of it with other warps.
-void BlockTopK::append(ArrayRef<Value> scores, Value boundScore, Value first, Value &end) {
-  Value partEnd = add(partBegin, partSize);
-  for (auto [u, score] : llvm::enumerate(scores)) {
-    Value reaches = row.reaches(score, boundScore);
-    auto none = [&] { return SmallVector<Value>{end}; };
-    auto some = [&, score = score, u = u] {
-      Value mask = ballot(reaches), place = add(end, countBelow(mask));
-      ifThen(both(reaches, lt(place, partEnd)), [&] {
-        store(row.getReachingKey(score), keys, toIndex(place));
-        store(add(first, add(thread(), i32(u * threads))), columns, toIndex(place));
-      });
-      return SmallVector<Value>{add(end, popCount(mask))};
-    };
-    end = ifElse(anyLane(reaches), builder.getI32Type(), some, none)[0];
-  }
+/// Appends those of the thread's scores that reach the bound to the buffer while there is room, in any order, and counts them all. Few are expected, so
+/// all are looked at together.
+void BlockTopK::append(ArrayRef<Value> scores, ArrayRef<Value> numbers, Value boundScore) {
+  SmallVector<Value> reach = llvm::map_to_vector(scores, [&](Value score) { return row.reaches(score, boundScore); });
+  auto addUp = [&](ArrayRef<Value> values, auto add) {
+    Value sum = values[0];
+    for (Value value : values.drop_front())
+      sum = add(sum, value);
+    return sum;
+  };
+  ifThen(addUp(reach, [&](Value a, Value b) { return either(a, b); }), [&] {
+    SmallVector<Value> ones = llvm::map_to_vector(reach, [&](Value reaches) { return select(reaches, i32(1), i32(0)); });
+    Value sum = addUp(ones, [&](Value a, Value b) { return add(a, b); }), place = atomicAdd(sum, words, index(collectedWord));
+    ifThen(le(add(place, sum), slots), [&] {
+      for (auto [score, number, reaches, one] : llvm::zip_equal(scores, numbers, reach, ones)) {
+        ifThen(reaches, [&, score = score, number = number] {
+          storeKept(score, place);
+          store(number, columns, toIndex(place));
+        });
+        place = add(place, one);
+      }
+    });
+  });
 }
 
-/// Goes over the marked scores of the row, several of a thread on their way at a time; what is carried is the thread's. Score u of a
-/// stretch is that of column `first` + u * `threads` + thread, relative to the row's begin.
-Value BlockTopK::scanRow(Value init, llvm::function_ref<Value(ArrayRef<Value> scores, Value first, Value carried)> visit) {
-  // Strides of columns that all have scores, then the rest.
-  int64_t chunk = unroll * threads;
-  Value whole = max(min(sub(row.scored, row.begin), count), i32(0));
+/// Goes over the marked scores of the row, a few of a thread at a time; what is carried is the thread's. Numbers are those of columns relative to the
+/// row's begin.
+Value BlockTopK::scanRow(Value init, llvm::function_ref<Value(ArrayRef<Value> scores, ArrayRef<Value> numbers, Value carried)> visit) {
+  constexpr int64_t size = ScoreRow::vectorColumns, vectors = 4, restVectors = 2;
+  // Vectors of columns that all have scores; then the columns before and behind them.
+  int64_t chunk = vectors * size * threads;
+  Value head = row.countBeforeVectors(), whole = max(sub(countScored(), head), i32(0));
   whole = sub(whole, rem(whole, i32(chunk)));
-  auto loadFrom = [&](Value first, int64_t strides, bool areAll) {
-    SmallVector<Value> numbers;
-    for (int64_t u = 0; u < strides; ++u)
-      numbers.push_back(add(add(row.begin, first), add(thread(), i32(u * threads))));
-    return row.loadMarked(numbers, areAll);
-  };
-  Value last = sub(whole, i32(chunk));
-  auto visitAhead = [&]() -> SmallVector<Value> {
-    SmallVector<Value> state = loadFrom(i32(0), unroll, /*areAll=*/true);
+  Value own = add(head, mul(thread(), i32(size)));
+  auto placeOf = [&](Value first, int64_t vector) { return add(add(own, first), i32(vector * size * threads)); };
+  auto load = [&](Value place) { return row.loadVector(add(row.begin, place)); };
+  auto visitWhole = [&]() -> SmallVector<Value> {
+    SmallVector<Value> state;
+    for (int64_t v = 0; v < vectors; ++v)
+      state.append(load(placeOf(i32(0), v)));
     state.push_back(init);
+    // A vector of the next chunk is loaded where one has been looked at: all others are under way meanwhile. Behind the last chunk it is that chunk's own.
     return {loop(i32(0), whole, i32(chunk), state, [&](Value first, ValueRange carried) {
-      SmallVector<Value> scores(carried.drop_back()), next = loadFrom(min(add(first, i32(chunk)), last), unroll, /*areAll=*/true);
-      next.push_back(visit(scores, first, carried.back()));
-      return next;
+      Value next = min(add(first, i32(chunk)), sub(whole, i32(chunk))), result = carried.back();
+      SmallVector<Value> loaded;
+      for (int64_t v = 0; v < vectors; ++v) {
+        SmallVector<Value> scores, numbers;
+        for (int64_t i = 0; i < size; ++i) {
+          numbers.push_back(add(placeOf(first, v), i32(i)));
+          scores.push_back(row.mark(carried[v * size + i], add(row.begin, numbers.back())));
+        }
+        result = visit(scores, numbers, result);
+        loaded.append(load(placeOf(next, v)));
+      }
+      loaded.push_back(result);
+      return loaded;
     }).back()};
   };
-  auto visitFrom = [&](int64_t strides, bool areAll) {
-    return [&, strides, areAll](Value first, ValueRange carried) { return SmallVector<Value>{visit(loadFrom(first, strides, areAll), first, carried[0])}; };
-  };
-  // The scores of the next strides are under way while some are looked at, behind the last ones their own again; where columns may be forced what tells
-  // these takes the registers.
-  Value carried = row.canForce() ? loop(i32(0), whole, i32(chunk), init, visitFrom(unroll, /*areAll=*/true))[0]
-                                 : ifElse(lt(i32(0), whole), init.getType(), visitAhead, [&] { return SmallVector<Value>{init}; })[0];
-  return loop(whole, count, i32(threads), carried, visitFrom(1, /*areAll=*/false))[0];
+  Value carried = ifElse(lt(i32(0), whole), init.getType(), visitWhole, [&] { return SmallVector<Value>{init}; })[0];
+  return loop(thread(), sub(count, whole), i32(restVectors * size * threads), carried, [&](Value first, ValueRange carried) {
+    SmallVector<Value> numbers, places;
+    for (int64_t u = 0; u < restVectors * size; ++u) {
+      Value i = add(first, i32(u * threads));
+      numbers.push_back(add(i, select(lt(i, head), i32(0), whole)));
+      places.push_back(add(row.begin, numbers.back()));
+    }
+    SmallVector<Value> scores = row.loadMarked(places, /*areAll=*/false);
+    Value result = carried[0];
+    for (int64_t v = 0; v < restVectors; ++v)
+      result = visit(ArrayRef(scores).slice(v * size, size), ArrayRef(numbers).slice(v * size, size), result);
+    return SmallVector<Value>{result};
+  })[0];
 }
 
-/// Fills the buffer with the keys that reach the bound; how many the warp found.
+/// Fills the buffer with the scores that reach the bound; how many do.
 Value BlockTopK::collect(Value bound) {
   fromOneThread([&] {
-    for (unsigned word : {collectedWord, overflowWord, aboveWord})
+    for (unsigned word : {collectedWord, aboveWord})
       setWord(word, i32(0));
   });
   barrier();
   Value boundScore = row.getBoundScore(bound);
-  Value end = scanRow(partBegin, [&](ArrayRef<Value> scores, Value first, Value end) {
-    append(scores, boundScore, first, end);
-    return end;
-  });
-  Value taken = sub(end, partBegin);
-  ifThen(eq(lane(), i32(0)), [&] {
-    atomicAdd(taken, words, index(collectedWord));
-    ifThen(lt(partSize, taken), [&] { atomicOr(i32(1), words, index(overflowWord)); });
+  scanRow(i32(0), [&](ArrayRef<Value> scores, ArrayRef<Value> numbers, Value carried) {
+    append(scores, numbers, boundScore);
+    return carried;
   });
   barrier();
-  return taken;
+  return getWord(collectedWord);
 }
 
 /// How many keys of the row are above the bound.
 Value BlockTopK::countAbove(Value bound) {
   Value aboveScore = row.getBoundScore(add(bound, i32(1)));
-  Value own = scanRow(i32(0), [&](ArrayRef<Value> scores, Value, Value sum) {
+  Value own = scanRow(i32(0), [&](ArrayRef<Value> scores, ArrayRef<Value>, Value sum) {
     for (Value score : scores)
       sum = add(sum, select(row.reaches(score, aboveScore), i32(1), i32(0)));
     return sum;
@@ -195,17 +220,26 @@ BlockTopK::Threshold BlockTopK::findThreshold(KeyVisitor visitKeys, Value wanted
 // Writing
 //===----------------------------------------------------------------------===//
 
+/// Keeps only the columns that are taken.
+void BlockTopK::dropOthers(const Threshold &threshold, Value taken) {
+  forEach(taken, [&](Value slot) {
+    ifThen(ult(loadKept(slot), threshold.key), [&] { store(i32(noColumn), columns, toIndex(slot)); });
+  });
+}
+
+/// `body(column, bit, word)` for the kept columns of the section from column `first` on, relative to the row's begin.
+void BlockTopK::forEachInSection(Value taken, Value first, llvm::function_ref<void(Value column, Value bit, Value word)> body) {
+  forEach(taken, [&](Value slot) {
+    Value column = load(columns, toIndex(slot)), place = sub(column, first);
+    ifThen(ult(place, i32(sectionColumns)), [&] { body(column, shiftLeft(i32(1), rem(place, i32(wordBits))), toIndex(div(place, i32(wordBits)))); });
+  });
+}
+
 /// Sets the bits of the section from column `first` on (relative to the row's begin).
-void BlockTopK::markFromBuffer(const Threshold &threshold, Value taken, Value first) {
+void BlockTopK::markFromBuffer(Value taken, Value first) {
   forEach(getSectionWords(first), [&](Value word) { store(i32(0), above, toIndex(word)); });
   barrier();
-  forEachInPart(taken, [&](Value slot, Value) {
-    Value key = load(keys, toIndex(slot)), place = sub(load(columns, toIndex(slot)), first);
-    ifThen(both(uge(key, threshold.key), ult(place, i32(sectionColumns))), [&] {
-      Value bit = shiftLeft(i32(1), rem(place, i32(wordBits)));
-      atomicOr(bit, above, toIndex(div(place, i32(wordBits))));
-    });
-  });
+  forEachInSection(taken, first, [&](Value, Value bit, Value word) { atomicOr(bit, above, word); });
 }
 
 /// How many words the section from column `first` on has.
@@ -257,48 +291,69 @@ std::pair<Value, Value> BlockTopK::takeFirst(Value equal, Value room) {
   return {taken[1], taken[2]};
 }
 
-/// Writes the columns of a section, of which `written` entries and `seen` keys equal to the threshold are before it;
-/// both numbers behind it. Each thread has a stretch of the words.
-SmallVector<Value> BlockTopK::writeSection(Value first, Value written, Value seen, Value room, Value isInBuffer) {
-  Type i32Type = builder.getI32Type();
-  Value numWords = getSectionWords(first), length = ceilDiv(numWords, i32(threads));
-  Value begin = min(mul(thread(), length), numWords), end = min(add(begin, length), numWords);
-  auto loadEqual = [&](Value word) { // of the buffer all keys that are equal are taken, and marked as if above
-    return ifElse(
-        isInBuffer, i32Type, [&] { return SmallVector<Value>{i32(0)}; },
-        [&] { return SmallVector<Value>{load(keys, toIndex(word))}; })[0];
-  };
-  SmallVector<Value> counts = loop(begin, end, i32(1), {i32(0), i32(0)}, [&](Value word, ValueRange sums) {
-    return SmallVector<Value>{add(sums[0], popCount(load(above, toIndex(word)))),
-                              add(sums[1], popCount(loadEqual(word)))};
+/// The thread's stretch of the words of a section.
+std::pair<Value, Value> BlockTopK::getStretch(Value first) {
+  Value words = getSectionWords(first), length = ceilDiv(words, i32(threads)), begin = min(mul(thread(), length), words);
+  return {begin, min(add(begin, length), words)};
+}
+
+/// Writes the columns of a section that are in the buffer, of which `written` entries are before it; how many there are then.
+Value BlockTopK::writeFromBuffer(Value first, Value written, Value taken) {
+  auto [begin, end] = getStretch(first);
+  Value count = loop(begin, end, i32(1), i32(0), [&](Value word, ValueRange sum) {
+    return SmallVector<Value>{add(sum[0], popCount(load(above, toIndex(word))))};
+  })[0];
+  Scan ranks = scan(count, sums);
+  // The rank of the first column of each word; what was kept there is not needed any more.
+  loop(begin, end, i32(1), add(written, ranks.before), [&](Value word, ValueRange rank) {
+    store(rank[0], keys, toIndex(word));
+    return SmallVector<Value>{add(rank[0], popCount(load(above, toIndex(word))))};
   });
-  Scan ranks = scan(counts[0], sums);
-  SmallVector<Value> equals = ifElse(
-      isInBuffer, {i32Type, i32Type}, [&] { return SmallVector<Value>{i32(0), i32(0)}; },
-      [&] {
-        Scan scanned = scan(counts[1], sums);
-        return SmallVector<Value>{scanned.before, scanned.total};
-      });
-  Value left = max(sub(room, seen), i32(0)); // of keys equal to the threshold
-  Value rank = add(written, add(ranks.before, min(equals[0], left)));
-  loop(begin, end, i32(1), {rank, max(sub(left, equals[0]), i32(0))}, [&](Value word, ValueRange carried) {
-    auto [taken, roomLeft] = takeFirst(loadEqual(word), carried[1]);
-    Value firstColumn = add(row.begin, add(first, mul(word, i32(wordBits))));
-    Value next = writeBits(either(load(above, toIndex(word)), taken), firstColumn, carried[0]);
-    return SmallVector<Value>{next, roomLeft};
+  barrier();
+  forEachInSection(taken, first, [&](Value column, Value bit, Value word) {
+    Value before = popCount(both(load(above, word), sub(bit, i32(1))));
+    row.storeColumn(add(load(keys, word), before), add(row.begin, column));
   });
   barrier(); // the words have been read
-  return {add(written, add(ranks.total, min(equals[1], left))), add(seen, equals[1])};
+  return add(written, ranks.total);
+}
+
+/// Writes the columns of a section whose bits come from the row, of which `written` entries and `seen` keys equal to the threshold are before it; both
+/// numbers behind it.
+SmallVector<Value> BlockTopK::writeFromRow(Value first, Value written, Value seen, Value room) {
+  auto [begin, end] = getStretch(first);
+  SmallVector<Value> counts = loop(begin, end, i32(1), {i32(0), i32(0)}, [&](Value word, ValueRange sums) {
+    return SmallVector<Value>{add(sums[0], popCount(load(above, toIndex(word)))), add(sums[1], popCount(load(keys, toIndex(word))))};
+  });
+  Scan ranks = scan(counts[0], sums), equals = scan(counts[1], sums);
+  Value left = max(sub(room, seen), i32(0)); // of keys equal to the threshold
+  Value rank = add(written, add(ranks.before, min(equals.before, left)));
+  loop(begin, end, i32(1), {rank, max(sub(left, equals.before), i32(0))}, [&](Value word, ValueRange carried) {
+    auto [taken, roomLeft] = takeFirst(load(keys, toIndex(word)), carried[1]);
+    Value firstColumn = add(row.begin, add(first, mul(word, i32(wordBits))));
+    return SmallVector<Value>{writeBits(either(load(above, toIndex(word)), taken), firstColumn, carried[0]), roomLeft};
+  });
+  barrier(); // the words have been read
+  return {add(written, add(ranks.total, min(equals.total, left))), add(seen, equals.total)};
 }
 
 void BlockTopK::writeSelected(const Threshold &threshold, Value isInBuffer, Value taken) {
+  Type i32Type = builder.getI32Type();
+  ifThen(isInBuffer, [&] { dropOthers(threshold, taken); });
   auto isOpen = [&](ValueRange carried) { return both(lt(carried[0], count), lt(carried[1], i32(width))); };
   SmallVector<Value> end = loopWhile({i32(0), i32(0), i32(0)}, isOpen, [&](ValueRange carried) {
-    Value first = carried[0];
-    ifThen(isInBuffer, [&] { markFromBuffer(threshold, taken, first); });
-    ifThen(eq(isInBuffer, bit(false)), [&] { markFromRow(threshold, first); });
-    barrier();
-    SmallVector<Value> next = writeSection(first, carried[1], carried[2], threshold.room, isInBuffer);
+    Value first = carried[0], written = carried[1], seen = carried[2];
+    auto fromBuffer = [&] {
+      markFromBuffer(taken, first);
+      barrier();
+      return SmallVector<Value>{writeFromBuffer(first, written, taken), seen};
+    };
+    auto fromRow = [&] {
+      markFromRow(threshold, first);
+      barrier();
+      return writeFromRow(first, written, seen, threshold.room);
+    };
+    SmallVector<Value> next = ifElse(isInBuffer, {i32Type, i32Type}, fromBuffer, fromRow);
     return SmallVector<Value>{add(first, i32(sectionColumns)), next[0], next[1]};
   });
   row.storePadding(end[1], thread(), threads);
@@ -315,15 +370,15 @@ BlockTopK::Selection BlockTopK::selectKeys() {
   Value lowest = row.getLowestKey(), none = i32(0), no = bit(false);
   Type i32Type = builder.getI32Type(), bitType = builder.getI1Type();
   SmallVector<Value> last = loopWhile(
-      {lt(slots, count), no, lowest, none, no, no, none}, [&](ValueRange carried) { return eq(carried[1], no); },
+      {lt(slots, countScored()), no, lowest, none, no, no, none}, [&](ValueRange carried) { return eq(carried[1], no); },
       [&](ValueRange carried) {
         Value isSample = carried[0], bound = carried[2];
         auto sample = [&] {
           Value wanted = loadSample();
-          return SmallVector<Value>{wanted, lowest, bit(true), i32(sampleSize / getNumWarps()), no, no};
+          return SmallVector<Value>{wanted, lowest, bit(true), i32(sampleSize), no, no};
         };
         auto collectAll = [&] {
-          Value taken = collect(bound), collected = getWord(collectedWord), overflows = ne(getWord(overflowWord), i32(0));
+          Value collected = collect(bound), overflows = lt(slots, collected);
           Value isEnough = ge(collected, i32(width));
           Value isInBuffer = both(eq(overflows, no), either(eq(bound, lowest), isEnough));
           // Where too many reach the bound, most are usually equal to it, and it is the threshold.
@@ -333,13 +388,13 @@ BlockTopK::Selection BlockTopK::selectKeys() {
           Value isKnown = both(isEnough, lt(above, i32(width)));
           Value wanted = select(isKnown, sub(i32(width), above), i32(width));
           Value begin = select(either(isInBuffer, isKnown), bound, lowest);
-          return SmallVector<Value>{wanted, begin, isInBuffer, taken, isKnown, both(isKnown, eq(collected, i32(width)))};
+          return SmallVector<Value>{wanted, begin, isInBuffer, collected, isKnown, both(isKnown, eq(collected, i32(width)))};
         };
         SmallVector<Value> round = ifElse(isSample, {i32Type, i32Type, bitType, i32Type, bitType, bitType}, sample, collectAll);
         Value isInBuffer = round[2], taken = round[3];
         auto visitKeys = [&](llvm::function_ref<void(Value)> visit) {
           ifThen(isInBuffer,
-                 [&] { forEachInPart(taken, [&](Value slot, Value) { visit(load(keys, toIndex(slot))); }); });
+                 [&] { forEach(taken, [&](Value slot) { visit(loadKept(slot)); }); });
           ifThen(eq(isInBuffer, no), [&] { forEach(count, [&](Value i) { visit(loadRowKey(i)); }); });
         };
         Threshold found = findThreshold(visitKeys, round[0], round[1], round[4], round[5]);
@@ -364,8 +419,7 @@ void BlockTopK::selectRow() {
 }
 
 void BlockTopK::build(HostFunction &host, const TopKOperands &operands) {
-  // The buffer holds a row that is not too long, and for `top_p` the list; each
-  // warp has an equal part of it.
+  // The buffer holds a row that is not too long, and for `top_p` the list.
   int64_t least = op.getTopP() ? llvm::PowerOf2Ceil(width) : 1;
   auto getSlots = [&](Emitter &e, Value columns) {
     Value wanted = e.max(e.min(columns, e.index(maxSlots)), e.index(least));
@@ -383,11 +437,10 @@ void BlockTopK::build(HostFunction &host, const TopKOperands &operands) {
     keys = getDynamicShared(i32Type, index(0), size);
     columns = getDynamicShared(i32Type, mul(size, index(wordBytes)), size);
     slots = toI32(size);
-    partSize = div(slots, i32(getNumWarps()));
-    partBegin = mul(warp(), partSize);
     row.locate(item);
     selectRow();
   });
+  setReadOnly(TopKOperands::scoresArgument, wordBytes);
   finish(e.mul(getSlots(e, operands.columns), e.index(2 * wordBytes)));
 }
 

@@ -4,16 +4,17 @@
 //
 // A block selects from a row in these steps.
 //
-//   collect   The keys that may be among the K greatest go to a buffer in shared memory. A row that fits goes there whole. Of a
-//             longer one a sample is looked at first: the key that so many of the sample reach as should make somewhat more than K
+//   collect   The scores that may be among the K greatest go to a buffer in shared memory, in any order. A row that fits goes there whole.
+//             Of a longer one a sample is looked at first: the key that so many of the sample reach as should make somewhat more than K
 //             of the row. That is a guess; fewer than K, or more than fit, are noticed. More than fit are usually equal to the guess:
 //             if fewer than K are above it, it is the K-th greatest.
 //   select    The K-th greatest key is found by counting: a histogram of the range that it lies in, then one of the bin that it lies
 //             in, and so on. It is done on the buffer, or, where the guess was wrong, on the row itself, which is read again for each
 //             of at most three histograms. No input makes it slower than that.
 //   top_p     The keys taken so far are sorted; how many of them are needed follows from the sums of their scores.
-//   write     Bits of the columns that are taken, for one section of the row after another; each thread then writes the columns of its
-//             bits, in order. They come from the buffer, or, if only some of the keys equal to the K-th are taken, from the row.
+//   write     Bits of the columns that are taken, for one section of the row after another. They come from the buffer: then the rank of each of
+//             its columns is how many bits are set before its own. If only some of the keys equal to the K-th are taken they come from the
+//             row: each thread then writes the columns of its bits, in order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +40,7 @@ private:
   /// Calls a function for every key.
   using KeyVisitor = llvm::function_ref<void(llvm::function_ref<void(Value key)> visit)>;
 
-  /// What was found, and whether among the keys of the buffer, of which the warp has `taken`, or in the row.
+  /// What was found, and whether among the keys of the buffer, of which there are `taken`, or in the row.
   struct Selection {
     Threshold threshold;
     Value isInBuffer, taken;
@@ -50,11 +51,15 @@ private:
   Value loadRowKey(Value i);
 
   // collect
+  /// A marked score in a slot of the buffer; its key. Hardly more are kept than taken, so it costs less to make keys of them later.
+  void storeKept(Value score, Value slot);
+  Value loadKept(Value slot);
+  Value countScored();
   Value loadSample();
-  Value scanRow(Value init, llvm::function_ref<Value(ArrayRef<Value> scores, Value first, Value carried)> visit);
+  Value scanRow(Value init, llvm::function_ref<Value(ArrayRef<Value> scores, ArrayRef<Value> numbers, Value carried)> visit);
   Value collect(Value bound);
   Value countAbove(Value bound);
-  void append(ArrayRef<Value> scores, Value boundScore, Value first, Value &end);
+  void append(ArrayRef<Value> scores, ArrayRef<Value> numbers, Value boundScore);
 
   // select
   Threshold findThreshold(KeyVisitor visitKeys, Value wanted, Value lowest, Value isKnown, Value takesAll);
@@ -75,9 +80,13 @@ private:
   // write
   void writeSelected(const Threshold &threshold, Value isInBuffer, Value taken);
   Value getSectionWords(Value first);
-  void markFromBuffer(const Threshold &threshold, Value taken, Value first);
+  void dropOthers(const Threshold &threshold, Value taken);
+  void forEachInSection(Value taken, Value first, llvm::function_ref<void(Value column, Value bit, Value word)> body);
+  void markFromBuffer(Value taken, Value first);
   void markFromRow(const Threshold &threshold, Value first);
-  SmallVector<Value> writeSection(Value first, Value written, Value seen, Value room, Value isInBuffer);
+  std::pair<Value, Value> getStretch(Value first);
+  Value writeFromBuffer(Value first, Value written, Value taken);
+  SmallVector<Value> writeFromRow(Value first, Value written, Value seen, Value room);
   std::pair<Value, Value> takeFirst(Value equal, Value room);
   Value writeBits(Value bits, Value firstColumn, Value rank);
 
@@ -87,25 +96,20 @@ private:
   /// `body(i)` for 0 <= i < `size`, each by one thread.
   void forEach(Value size, llvm::function_ref<void(Value i)> body) { loop(thread(), size, i32(threads), body); }
 
-  /// `body(slot, i)` for the first `size` slots of the warp's part of the buffer, each by one lane.
-  void forEachInPart(Value size, llvm::function_ref<void(Value slot, Value i)> body) {
-    loop(lane(), size, i32(warpSize), [&](Value i) { body(add(partBegin, i), i); });
-  }
-
   static constexpr int64_t unroll = 8, wordBytes = 4;
   static constexpr int64_t maxSlots = 8192, sampleSize = 4096;
   static constexpr int64_t binBits = 11, bins = 1 << binBits;
+  static constexpr int32_t noColumn = std::numeric_limits<int32_t>::min(); // in no section
   static constexpr int64_t wordBits = 32, sectionWords = 4096, sectionColumns = sectionWords * wordBits;
   static_assert(bins <= sectionWords && sectionWords <= maxSlots, "they share memory");
   /// Words that all threads see.
-  enum { collectedWord, overflowWord, aboveWord, binWord, beforeBinWord, inBinWord, takenWord, numWords };
+  enum { collectedWord, aboveWord, binWord, beforeBinWord, inBinWord, takenWord, numWords };
 
   TopKOp op;
   ScoreRow row;
   int64_t width, threads;
   Value count;                // columns of the row that may be taken
   Value keys, columns, slots; // the buffer
-  Value partBegin, partSize;  // the warp's part of it
   Value histogram, words, sums;
   Value above;   // bits of a section: keys above the threshold, and those equal to it that are taken
   Value doubles; // an f64 for each thread

@@ -2,15 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "KeySlots.h"
 #include "TopK.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
 
 using namespace mlir;
 using namespace mlir::ssa;
-
-// Order of the kernels' arguments.
-enum { scoresArgument, selectionArgument, tokensArgument, queriesArgument, columnsArgument, withinArgument };
 
 SmallVector<Value> TopKOperands::getArguments() const {
   SmallVector<Value> arguments = {scores, selection, tokens, queries, columns};
@@ -58,6 +59,8 @@ void ScoreRow::locate(Value row) {
 }
 
 void ScoreRow::useScores(Value buffer, ArrayRef<Value> place, Value count) {
+  scoreBuffer = buffer;
+  scorePlace.assign(place.begin(), place.end());
   useScores([this, buffer, place = llvm::to_vector(place)](Value column) {
     SmallVector<Value> at = place;
     at.push_back(k.toIndex(column));
@@ -216,24 +219,53 @@ ScoreRow::Column ScoreRow::loadColumn(Value number) {
   return column;
 }
 
+Value ScoreRow::mark(Value score, Value number) {
+  Column column;
+  classify(number, column);
+  Value none = k.f32(-infinity), mark = score;
+  if (column.isForced) { // no other NaN may look like the mark
+    mark = arith::MaxNumFOp::create(k.builder, k.loc, score, none);
+    mark = k.select(column.isForced, k.bitcast(k.i32(forcedMark), k.builder.getF32Type()), mark);
+  }
+  return column.mayBe ? k.select(column.mayBe, mark, none) : mark;
+}
+
 SmallVector<Value> ScoreRow::loadMarked(ArrayRef<Value> columns, bool areAll) {
   Value last = k.sub(end, k.i32(1)), none = k.f32(-infinity);
   auto clamp = [&](Value column) { return areAll ? column : k.min(column, last); };
   SmallVector<Value> real = llvm::map_to_vector(columns, clamp), marked;
   SmallVector<Value> scores = loadScores(real, areAll);
   for (auto [wanted, number, score] : llvm::zip_equal(columns, real, scores)) {
-    Column column;
-    classify(number, column);
-    Value mark = score;
-    if (column.isForced) { // no other NaN may look like the mark
-      mark = arith::MaxNumFOp::create(k.builder, k.loc, score, none);
-      mark = k.select(column.isForced, k.bitcast(k.i32(forcedMark), k.builder.getF32Type()), mark);
-    }
-    if (column.mayBe)
-      mark = k.select(column.mayBe, mark, none);
+    Value mark = this->mark(score, number);
     marked.push_back(areAll ? mark : k.select(k.lt(wanted, end), mark, none));
   }
   return marked;
+}
+
+/// Bytes of a score, which lies at a multiple of that.
+static constexpr int64_t scoreBytes = 4;
+
+Value ScoreRow::getPlace(Value column) { return k.add(BufferView(k, scoreBuffer).getBegin(k, scorePlace), k.toIndex(column)); }
+
+Value ScoreRow::countBeforeVectors() {
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(k.builder, k.loc, scoreBuffer);
+  Value number = k.add(k.div(address, k.index(scoreBytes)), getPlace(begin)); // of the score in memory
+  return k.toI32(k.rem(k.sub(k.index(0), number), k.index(vectorColumns)));
+}
+
+SmallVector<Value> ScoreRow::loadVector(Value first) {
+  // A pointer, as a load from the buffer would require this alignment of all rows.
+  OpBuilder &builder = k.builder;
+  auto toI64 = [&](Value v) -> Value { return arith::IndexCastOp::create(builder, k.loc, builder.getI64Type(), v); };
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), /*addressSpace=*/1);
+  Value base = LLVM::IntToPtrOp::create(builder, k.loc, pointer, toI64(memref::ExtractAlignedPointerAsIndexOp::create(builder, k.loc, scoreBuffer)));
+  Value address = LLVM::GEPOp::create(builder, k.loc, pointer, builder.getF32Type(), base, LLVM::GEPArg(toI64(getPlace(first))));
+  auto type = VectorType::get({vectorColumns}, builder.getF32Type());
+  Value vector = LLVM::LoadOp::create(builder, k.loc, type, address, vectorColumns * scoreBytes);
+  SmallVector<Value> scores;
+  for (int64_t i = 0; i < vectorColumns; ++i)
+    scores.push_back(vector::ExtractOp::create(builder, k.loc, vector, i));
+  return scores;
 }
 
 //===----------------------------------------------------------------------===//

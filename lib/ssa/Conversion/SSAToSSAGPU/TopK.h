@@ -19,6 +19,8 @@ namespace mlir::ssa {
 
 /// The buffers and sizes of a `topk`, on the host or in one of its kernels.
 struct TopKOperands {
+  /// Their order as arguments of kernels that have no others.
+  enum Argument { scoresArgument, selectionArgument, tokensArgument, queriesArgument, columnsArgument, withinArgument };
   SmallVector<Value> getArguments() const;
   /// What a kernel that has no other arguments sees of them.
   static TopKOperands inKernel(KernelBuilder &k, TopKOp op);
@@ -65,6 +67,13 @@ public:
   /// columns may be taken and has a score; else any will do, if `begin < end`:
   /// from `end` on they may not be taken.
   SmallVector<Value> loadMarked(ArrayRef<Value> columns, bool areAll);
+  /// Scores that one load can have. How many columns from `begin` on come before one from which on there may be such a load; and the scores of so many
+  /// columns from there, or some vectors further, on, which have some. Only of scores in a buffer.
+  static constexpr int64_t vectorColumns = 4;
+  Value countBeforeVectors();
+  SmallVector<Value> loadVector(Value first);
+  /// The marked score of a column from `begin` to `end`-1.
+  Value mark(Value score, Value number);
   /// Whether the `count` columns from `first` on may all be taken, and none must be; null where that can only be told of each by itself. Of such
   /// columns the scores are the marked ones.
   Value arePlain(Value first, int64_t count);
@@ -120,6 +129,7 @@ private:
   void locateMask(Value first, Value last, Value numBlocks);
   SmallVector<Value> loadScores(ArrayRef<Value> columns, bool haveAll);
   void classify(Value number, Column &column);
+  Value getPlace(Value column);
   Value orderBits(Value score);
   Value withForced(Value key, Value marked);
   Value getBlock(Value column);
@@ -133,6 +143,8 @@ private:
   SelectionType type;
   Value b, g, m, listRow; // index
   std::function<Value(Value column)> loadScore;
+  Value scoreBuffer; // where the scores are, if they are in memory, with the indices but the last
+  SmallVector<Value> scorePlace;
   // Blocks, i32: those of the first tokens, those of the window, those that are forced for being near.
   Value sinkEnd, windowBegin, windowSize, localBegin, localSize;
   Value entryEnd; // entries of `within` from here on are past the end
