@@ -51,9 +51,9 @@ def SSANVPTXPreparePass : Pass<"ssa-nvptx-prepare", "::mlir::gpu::GPUModuleOp"> 
 }
 
 def SSANVPTXConvertPass : Pass<"ssa-nvptx-convert", "::mlir::gpu::GPUModuleOp"> {
-  let summary = "from 'gpu', 'nvgpu', 'memref', 'vector', 'arith', 'cf' to 'nvvm' and 'llvm'";
+  let summary = "from 'gpu', 'nvgpu', 'memref', 'vector', 'arith', 'scf', 'cf' to 'nvvm' and 'llvm'";
   let description = [{
-    Kernels take buffers as pointer, aligned pointer, offset, sizes and strides, all of 64 bits, and `index` is 64 bits wide.
+    Ops of `nvvm` that are inline assembly become that. Kernels take buffers as pointer, aligned pointer, offset, sizes and strides, all of 64 bits, and `index` is 64 bits wide.
   }];
 }
 

@@ -3,7 +3,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What `convert-vector-to-llvm`, `convert-gpu-to-nvvm` and some smaller passes do, in one conversion: that takes half
-// the time.
+// the time. Before it and after it only those ops are looked at that have to be, where upstream's passes ask about all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,10 +15,14 @@
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/NVGPUToNVVM/NVGPUToNVVM.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/BasicPtxBuilderInterface.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -96,24 +100,13 @@ struct Convert : ssa::impl::SSANVPTXConvertPassBase<Convert> {
 
   void runOnOperation() override {
     gpu::GPUModuleOp kernels = getOperation();
-    SmallVector<Operation *> composed;
-    bool hasNVGPU = false;
-    kernels.walk([&](Operation *op) {
-      hasNVGPU |= op->getName().getDialectNamespace() == "nvgpu";
-      if (isa<gpu::AllReduceOp, gpu::GlobalIdOp, gpu::ShuffleOp, gpu::SubgroupReduceOp>(op))
-        composed.push_back(op);
-    });
-    expand(composed);
-    if (hasNVGPU) {
-      OpPassManager pm(gpu::GPUModuleOp::getOperationName());
-      pm.addPass(createConvertNVGPUToNVVMPass());
-      if (failed(runPipeline(pm, kernels)))
-        return signalPassFailure();
-    }
+    if (failed(expandAll(kernels)))
+      return signalPassFailure();
     ByValueArguments byValue = findByValue(kernels);
     if (failed(convert(kernels)))
       return signalPassFailure();
     restoreByValue(kernels, byValue);
+    finishAll(kernels);
   }
 
 private:
@@ -141,15 +134,66 @@ private:
         function.setArgAttrs(number, attributes);
   }
 
-  /// Ops that stand for a few others.
-  void expand(ArrayRef<Operation *> ops) {
+  /// Takes apart what stands for a few other ops: structured control flow, and what has no counterpart of its own.
+  LogicalResult expandAll(gpu::GPUModuleOp kernels) {
+    SmallVector<Operation *> composed, structured;
+    bool hasNVGPU = false;
+    kernels.walk([&](Operation *op) {
+      hasNVGPU |= op->getName().getDialectNamespace() == "nvgpu";
+      if (isa<gpu::AllReduceOp, gpu::GlobalIdOp, gpu::ShuffleOp, gpu::SubgroupReduceOp>(op))
+        composed.push_back(op);
+      if (isa<scf::SCFDialect>(op->getDialect()) && op->getNumRegions())
+        structured.push_back(op);
+    });
+    expand(structured, populateSCFToControlFlowConversionPatterns, GreedyRewriteStrictness::ExistingOps);
+    expand(composed, populateGpuRewritePatterns, GreedyRewriteStrictness::ExistingAndNewOps);
+    if (!hasNVGPU)
+      return success();
+    OpPassManager pm(gpu::GPUModuleOp::getOperationName());
+    pm.addPass(createConvertNVGPUToNVVMPass());
+    return runPipeline(pm, kernels);
+  }
+
+  void expand(ArrayRef<Operation *> ops, llvm::function_ref<void(RewritePatternSet &)> populate, GreedyRewriteStrictness strictness) {
     if (ops.empty())
       return;
     RewritePatternSet patterns(&getContext());
-    populateGpuRewritePatterns(patterns);
+    populate(patterns);
     GreedyRewriteConfig config;
-    config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
+    config.setStrictness(strictness);
+    config.enableFolding(false);
     (void)applyOpPatternsGreedily(ops, std::move(patterns), config);
+  }
+
+  /// What the conversion leaves: ops of `nvvm` that are inline assembly, casts that lead back to a type, and buffers that are put together and
+  /// taken apart.
+  void finishAll(gpu::GPUModuleOp kernels) {
+    SmallVector<Operation *> texts;
+    SmallVector<UnrealizedConversionCastOp> casts;
+    SmallVector<LLVM::ExtractValueOp> parts;
+    SmallVector<LLVM::InsertValueOp> wholes;
+    kernels.walk([&](Operation *op) {
+      if (auto text = dyn_cast<NVVM::BasicPtxBuilderInterface>(op))
+        texts.push_back(text);
+      else if (auto cast = dyn_cast<UnrealizedConversionCastOp>(op))
+        casts.push_back(cast);
+      else if (auto part = dyn_cast<LLVM::ExtractValueOp>(op))
+        parts.push_back(part);
+      else if (auto whole = dyn_cast<LLVM::InsertValueOp>(op))
+        wholes.push_back(whole);
+    });
+    expand(texts, populateNVVMToLLVMConversionPatterns, GreedyRewriteStrictness::ExistingOps);
+    reconcileUnrealizedCasts(casts);
+    for (LLVM::ExtractValueOp part : parts) {
+      SmallVector<OpFoldResult, 1> folded;
+      if (succeeded(part->fold(folded)) && !folded.empty() && isa<Value>(folded.front())) {
+        part.replaceAllUsesWith(cast<Value>(folded.front()));
+        part.erase();
+      }
+    }
+    for (LLVM::InsertValueOp whole : llvm::reverse(wholes))
+      if (whole->use_empty())
+        whole.erase();
   }
 
   LogicalResult convert(gpu::GPUModuleOp kernels) {

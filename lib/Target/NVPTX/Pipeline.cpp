@@ -8,8 +8,6 @@
 #include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
-#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Pass/PassManager.h"
@@ -43,10 +41,7 @@ void ssa::buildKernelsToNVVMPipeline(OpPassManager &pm) {
   kernels.addPass(createSSANVPTXExpandMathPass());
   kernels.addPass(createSSANVPTXExpandFloat8Pass());
   kernels.addPass(createSSANVPTXPreparePass());
-  kernels.addPass(createSCFToControlFlowPass());
   kernels.addPass(createSSANVPTXConvertPass());
-  kernels.addPass(createConvertNVVMToLLVMPass());
-  kernels.addPass(createReconcileUnrealizedCastsPass());
   kernels.addPass(createSSANVPTXFinishPass());
 }
 

@@ -66,6 +66,7 @@ public:
   Value exchange(Value value, int64_t bits);
 
   Value extract(Value vector, int64_t i);
+  SmallVector<Value> elements(Value vector);
   Value insert(Value scalar, Value vector, int64_t i);
   Value fromElements(ArrayRef<Value> elements);
 

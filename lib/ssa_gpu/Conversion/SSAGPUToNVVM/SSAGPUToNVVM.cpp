@@ -136,7 +136,31 @@ Value ThreadEmitter::exchange(Value value, int64_t bits) {
   return gpu::ShuffleOp::create(builder, loc, value, i32(bits), i32(32), gpu::ShuffleMode::XOR).getShuffleResult();
 }
 
-Value ThreadEmitter::extract(Value vector, int64_t i) { return vector::ExtractOp::create(builder, loc, vector, i); }
+/// Element `i` of a vector. What has been put together is not taken apart again: most tiles are used where they were made.
+static Value extractValue(OpBuilder &builder, Location loc, Value vector, int64_t i) {
+  if (auto cast = vector.getDefiningOp<UnrealizedConversionCastOp>())
+    return cast.getInputs().size() == 1 ? extractValue(builder, loc, cast.getInputs().front(), i) : cast.getInputs()[i];
+  if (auto made = vector.getDefiningOp<vector::FromElementsOp>())
+    return made.getElements()[i];
+  if (auto shuffle = vector.getDefiningOp<vector::ShuffleOp>()) {
+    int64_t place = shuffle.getMask()[i], first = shuffle.getV1VectorType().getNumElements();
+    return place < first ? extractValue(builder, loc, shuffle.getV1(), place) : extractValue(builder, loc, shuffle.getV2(), place - first);
+  }
+  return vector::ExtractOp::create(builder, loc, vector, i);
+}
+
+static SmallVector<Value> extractValues(OpBuilder &builder, Location loc, Value vector) {
+  int64_t count = cast<VectorType>(vector.getType()).getNumElements();
+  if (SplatElementsAttr splat; matchPattern(vector, m_Constant(&splat)))
+    return SmallVector<Value>(count, arith::ConstantOp::create(builder, loc, splat.getSplatValue<TypedAttr>()));
+  SmallVector<Value> values;
+  for (int64_t i = 0; i < count; ++i)
+    values.push_back(extractValue(builder, loc, vector, i));
+  return values;
+}
+
+Value ThreadEmitter::extract(Value vector, int64_t i) { return extractValue(builder, loc, vector, i); }
+SmallVector<Value> ThreadEmitter::elements(Value vector) { return extractValues(builder, loc, vector); }
 Value ThreadEmitter::insert(Value scalar, Value vector, int64_t i) { return vector::InsertOp::create(builder, loc, scalar, vector, i); }
 Value ThreadEmitter::fromElements(ArrayRef<Value> elements) {
   auto type = VectorType::get({int64_t(elements.size())}, elements.front().getType());
@@ -256,6 +280,39 @@ static void createSharedMemory(gpu::GPUModuleOp module) {
                          /*alignment=*/1024, /*addrSpace=*/3);
 }
 
+static VectorType getValues(RankedTensorType tile) {
+  if (hasLayout<OperandAttr>(tile)) // several values in 32 bits
+    return VectorType::get({getValuesPerThread(tile) * tile.getElementTypeBitWidth() / 32}, IntegerType::get(tile.getContext(), 32));
+  return VectorType::get({getValuesPerThread(tile)}, tile.getElementType());
+}
+
+static void addConversions(TypeConverter &converter) {
+  converter.addConversion([](Type type) { return type; });
+  converter.addConversion([](RankedTensorType type) -> Type { return isTile(type) ? Type(getValues(type)) : type; });
+  converter.addConversion([](SharedType type) -> Type { return LLVM::LLVMPointerType::get(type.getContext(), 3); });
+  converter.addConversion([](TensorMemoryType type) -> Type { return IntegerType::get(type.getContext(), 32); });
+  converter.addConversion([](PipeType type) -> Type { return LLVM::LLVMPointerType::get(type.getContext(), 3); });
+  converter.addTargetMaterialization([](OpBuilder &builder, VectorType type, ValueRange values, Location loc) -> Value {
+    return int64_t(values.size()) == type.getNumElements() ? vector::FromElementsOp::create(builder, loc, type, values) : Value();
+  });
+}
+
+/// Through loops and branches a thread's values of a tile go one by one: LLVM takes vectors apart in the end, and it takes longer to. Rows in
+/// tensor memory, of which two values are computed at once, stay vectors.
+static void addCarriedConversions(TypeConverter &converter) {
+  addConversions(converter);
+  converter.addConversion([](RankedTensorType type, SmallVectorImpl<Type> &types) -> std::optional<LogicalResult> {
+    if (!isTile(type) || isRowwise(type))
+      return std::nullopt;
+    types.append(getValues(type).getNumElements(), getValues(type).getElementType());
+    return success();
+  });
+  converter.addTargetMaterialization([](OpBuilder &builder, TypeRange, ValueRange inputs, Location loc) {
+    bool isVector = inputs.size() == 1 && isa<VectorType>(inputs.front().getType());
+    return isVector ? extractValues(builder, loc, inputs.front()) : SmallVector<Value>();
+  });
+}
+
 void ConvertSSAGPUToNVVM::runOnOperation() {
   bool hasShared = false, hasTensors = false;
   getOperation().walk([&](Operation *op) {
@@ -269,18 +326,9 @@ void ConvertSSAGPUToNVVM::runOnOperation() {
   if (hasShared)
     createSharedMemory(getOperation());
 
-  TypeConverter converter;
-  converter.addConversion([](Type type) { return type; });
-  converter.addConversion([](RankedTensorType type) -> std::optional<Type> {
-    if (hasLayout<OperandAttr>(type)) // several values in 32 bits
-      return VectorType::get({getValuesPerThread(type) * type.getElementTypeBitWidth() / 32}, IntegerType::get(type.getContext(), 32));
-    if (isTile(type))
-      return VectorType::get({getValuesPerThread(type)}, type.getElementType());
-    return type;
-  });
-  converter.addConversion([](SharedType type) -> Type { return LLVM::LLVMPointerType::get(type.getContext(), 3); });
-  converter.addConversion([](TensorMemoryType type) -> Type { return IntegerType::get(type.getContext(), 32); });
-  converter.addConversion([](PipeType type) -> Type { return LLVM::LLVMPointerType::get(type.getContext(), 3); });
+  TypeConverter converter, carried;
+  addConversions(converter);
+  addCarriedConversions(carried);
 
   ConversionTarget target(getContext());
   target.addIllegalDialect<SSAGPUDialect>();
@@ -295,8 +343,10 @@ void ConvertSSAGPUToNVVM::runOnOperation() {
   populateMmaPatterns(converter, patterns);
   populatePipePatterns(converter, patterns, everyLaneArrives);
   populateTensorMemoryPatterns(converter, patterns);
-  scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns, target);
-  if (failed(applyPartialConversion(getOperation(), target, std::move(patterns))))
+  scf::populateSCFStructuralTypeConversionsAndLegality(carried, patterns, target);
+  ConversionConfig config; // as in `ssa-nvptx-convert`
+  config.foldingMode = DialectConversionFoldingMode::Never;
+  if (failed(applyPartialConversion(getOperation(), target, std::move(patterns), config)))
     return signalPassFailure();
   expandRoles(getOperation());
 }

@@ -35,22 +35,29 @@ struct ConvertElementwise : ConversionPattern {
       return success();
     }
     Operation *copy = rewriter.create(op->getLoc(), op->getName().getIdentifier(), operands, type, op->getAttrs());
-    // Functions have no instructions for vectors; what they are expanded into is written for scalars. Chips with rows in tensor memory multiply and
-    // add two values at once.
-    auto tile = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-    bool isByTwo = (isa<math::FmaOp>(op) && tile && isRowwise(tile)) || op->hasAttr(ssa::polynomialsAttrName);
-    bool hasInstruction = isa<arith::ArithDialect>(op->getDialect()) || isByTwo;
-    rewriter.replaceOp(op, hasInstruction ? copy->getResult(0) : scalarize(rewriter, copy));
+    rewriter.replaceOp(op, hasVectors(op) ? copy->getResult(0) : scalarize(rewriter, copy));
     return success();
+  }
+
+  /// Chips with rows in tensor memory compute two values at once, but functions are expanded into what is written for scalars; all chips round two
+  /// numbers at once. Otherwise the code generator would take vectors apart.
+  static bool hasVectors(Operation *op) {
+    auto tile = cast<RankedTensorType>(op->getResult(0).getType());
+    if (!isRowwise(tile))
+      return isa<arith::TruncFOp>(op);
+    return isa<arith::ArithDialect>(op->getDialect()) || isa<math::FmaOp>(op) || op->hasAttr(ssa::polynomialsAttrName);
   }
 
   /// Replaces an op on vectors by ops on their elements.
   static Value scalarize(ConversionPatternRewriter &rewriter, Operation *op) {
     ThreadEmitter e(rewriter, op);
     auto type = cast<VectorType>(op->getResult(0).getType());
+    SmallVector<SmallVector<Value>> elements = llvm::map_to_vector(op->getOperands(), [&](Value v) {
+      return isa<VectorType>(v.getType()) ? e.elements(v) : SmallVector<Value>(type.getNumElements(), v);
+    });
     SmallVector<Value> results;
     for (int64_t i = 0; i < type.getNumElements(); ++i) {
-      SmallVector<Value> operands = llvm::map_to_vector(op->getOperands(), [&](Value v) { return e.extract(v, i); });
+      SmallVector<Value> operands = llvm::map_to_vector(elements, [&](ArrayRef<Value> values) { return values[i]; });
       results.push_back(rewriter.create(op->getLoc(), op->getName().getIdentifier(), operands, type.getElementType(), op->getAttrs())->getResult(0));
     }
     rewriter.eraseOp(op);
@@ -468,10 +475,14 @@ struct ConvertToOperand : OpConversionPattern<ToOperandOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult matchAndRewrite(ToOperandOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
-    int64_t values = getValuesPerThread(op.getTile().getType());
-    auto narrow = VectorType::get({values}, op.getType().getElementType());
-    Value rounded = arith::TruncFOp::create(rewriter, op.getLoc(), narrow, adaptor.getTile());
-    rewriter.replaceOpWithNewOp<vector::BitCastOp>(op, VectorType::get({values / 2}, rewriter.getI32Type()), rounded);
+    ThreadEmitter e(rewriter, op);
+    auto narrow = VectorType::get({2}, op.getType().getElementType());
+    SmallVector<Value> values = e.elements(adaptor.getTile()), pairs;
+    for (size_t i = 0; i < values.size(); i += 2) { // an instruction rounds two numbers
+      Value rounded = arith::TruncFOp::create(rewriter, e.loc, narrow, e.fromElements({values[i], values[i + 1]}));
+      pairs.push_back(LLVM::BitcastOp::create(rewriter, e.loc, rewriter.getI32Type(), rounded));
+    }
+    rewriter.replaceOp(op, e.fromElements(pairs));
     return success();
   }
 };
