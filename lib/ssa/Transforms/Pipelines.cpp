@@ -34,6 +34,7 @@ void ssa::buildSSADecidedToKernelsPipeline(OpPassManager &pm, const ssa_gpu::Con
   // Kernels are simplified and compared while they are short. What lowering them leaves to do, LLVM does faster.
   GreedyRewriteConfig inOrder;
   inOrder.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled); // there are no blocks to merge
+  inOrder.setMaxIterations(1); // a second walk over all finds nothing that the first has not been led to
   pm.addPass(createSSAMergeKernelsPass()); // those that are equal as they were made
   pm.addPass(createCSEPass());
   pm.addPass(createCanonicalizerPass(inOrder));
