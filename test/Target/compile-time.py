@@ -14,7 +14,7 @@ import resource
 import subprocess
 import sys
 
-BUDGET = 21500  # instructions of all kernels together
+BUDGET = 21800  # instructions of all kernels together
 RUNS = 3
 
 command = [os.environ.get("SSA_OPT", "ssa-opt"), str(pathlib.Path(sys.argv[1]) / "examples/nsa.mlir"), "--emit=ptx", "--chip=sm_90a"]
@@ -40,8 +40,8 @@ for line in made.stdout.splitlines():
     elif kernel and re.match(r"\s*(?:@!?%\w+\s+)?[a-z][a-z0-9_]*[.\w:]*\s.*;|\s*wgmma\.", line):
         counts[kernel] = counts.get(kernel, 0) + 1
 total = sum(counts.values())
-if len(counts) != 19 or total < 1000:
-    sys.exit(f"expected instructions of 19 kernels, but found {counts}")
+if len(counts) != 20 or total < 1000:
+    sys.exit(f"expected instructions of 20 kernels, but found {counts}")
 for name, count in sorted(counts.items(), key=lambda item: -item[1]):
     print(f"{name:24} {count:6}")
 print(f"{'all':24} {total:6} of {BUDGET}")

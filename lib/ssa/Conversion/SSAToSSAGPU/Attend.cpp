@@ -356,8 +356,8 @@ LogicalResult AttendConversion::run() {
   return attendWithMaps();
 }
 
-/// No tensor map is of a tensor without elements. Where there are no keys at all nothing is seen; where there are some of one op but not of another rows are
-/// copied without maps.
+/// No tensor map is of a tensor without elements. Where there are no keys at all nothing is seen but what other parts saw; where there are some of one op but
+/// not of another rows are copied without maps.
 LogicalResult AttendConversion::attendWithMaps() {
   bool hasBoxes = llvm::any_of(plan.sources, [](const AttendSource &source) { return source.hasBoxes; });
   if (!hasBoxes && !plan.hasQueryBoxes && !plan.pair && !plan.gathers)
@@ -371,6 +371,8 @@ LogicalResult AttendConversion::attendWithMaps() {
     if (keys.insert(host.getBuffer(source.op.getKey())))
       haveRows = e.both(haveRows, hasRows(keys.back()));
   e.ifThenElse(haveRows, [&] { result = plan.gathers ? gather() : attend(createMaps()); }, [&] {
+    if (keys.size() == 1 && joined && joined->hasOthers())
+      return buildJoin(host, *joined, output, lse);
     if (keys.size() == 1) {
       fill(host, op, output, 0);
       fill(host, op, lse, -std::numeric_limits<double>::infinity());

@@ -138,27 +138,35 @@ std::pair<Value, Value> ssa::joinRow(RowKernel &k, const JoinArguments &join, un
   return {sum, factors.lse};
 }
 
-/// The kernel of an op that no other does.
-static void convertJoin(HostFunction &host, Operation *op, StringRef name, ArrayRef<Value> results) {
-  JoinArguments join(host, op);
-  join.requireSizes(host, results.front());
-  SmallVector<Value> arguments(results);
+void ssa::buildJoin(HostFunction &host, const JoinArguments &join, Value output, Value lse) {
+  Operation *op = join.getOp();
+  SmallVector<Value> arguments = {output};
+  if (join.isMerge())
+    arguments.push_back(lse);
+  size_t first = arguments.size();
   llvm::append_range(arguments, join.get());
-  RowKernel k(host, op, name, arguments, results.front(), join.getWidth());
+  RowKernel k(host, op, join.isMerge() ? "ssa_merge" : "ssa_mix", arguments, output, join.getWidth());
   k.forEachPlace([&](const Place &at) {
-    auto [row, lse] = joinRow(k, join, results.size(), at, Value(), Value());
+    auto [row, joinedLse] = joinRow(k, join, first, at, k.splat(k.f32(0)), k.f32(-std::numeric_limits<double>::infinity()));
     k.store(row, k.getArgument(0), at);
     if (join.isMerge())
-      k.ifThen(k.eq(at.d, k.index(0)), [&, lse = lse] { k.storeEntry(lse, k.getArgument(1), at); });
+      k.ifThen(k.eq(at.d, k.index(0)), [&, value = joinedLse] { k.storeEntry(value, k.getArgument(1), at); });
   });
   k.finish();
+}
+
+/// The kernel of an op that no other does.
+static void convertJoin(HostFunction &host, Operation *op, Value output, Value lse) {
+  JoinArguments join(host, op);
+  join.requireSizes(host, output);
+  buildJoin(host, join, output, lse);
 }
 
 LogicalResult ssa::convertMerge(HostFunction &host, MergeOp op) {
   FailureOr<Value> output = host.allocateResult(op, 0), lse = host.allocateResult(op, 1);
   if (failed(output) || failed(lse))
     return failure();
-  convertJoin(host, op, "ssa_merge", {*output, *lse});
+  convertJoin(host, op, *output, *lse);
   return success();
 }
 
@@ -166,6 +174,6 @@ LogicalResult ssa::convertMix(HostFunction &host, MixOp op) {
   FailureOr<Value> output = host.allocateResult(op, 0);
   if (failed(output))
     return failure();
-  convertJoin(host, op, "ssa_mix", {*output});
+  convertJoin(host, op, *output, Value());
   return success();
 }

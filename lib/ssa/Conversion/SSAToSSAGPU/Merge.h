@@ -42,6 +42,7 @@ public:
   /// Whether the kernel makes a part itself, and whether it has its lse so; the parts that it makes.
   bool isOwn(unsigned part) const { return llvm::is_contained(own, part); }
   unsigned getOwn(unsigned number) const { return own[number]; }
+  bool hasOthers() const { return own.size() < getNumParts(); }
   bool hasOwnWeight(unsigned part) const { return isMerge() && isOwn(part); }
   /// Which of the arguments these are.
   unsigned getOutput(unsigned part) const { return outputs[part]; }
@@ -62,6 +63,9 @@ private:
 /// In a kernel that has the arguments from number `first` on: the joined row at a place, and of a merge its lse. `ownOutput` and `ownLse` are of
 /// the part that the kernel makes, null if there is none.
 std::pair<Value, Value> joinRow(RowKernel &k, const JoinArguments &join, unsigned first, const Place &at, Value ownOutput, Value ownLse);
+
+/// Makes the kernel that writes the rows of a `merge` or `mix`, and of a merge its lse. Of parts that `join` does not pass nothing was seen.
+void buildJoin(HostFunction &host, const JoinArguments &join, Value output, Value lse);
 
 } // namespace mlir::ssa
 
