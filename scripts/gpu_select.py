@@ -109,6 +109,10 @@ def add_streams(few):
                     sizes=((67, 3, 2050), (67, 20, 777)))
     exact = (("weights", "w", "tensor<?x64x?xf32>", few(-1, 0, 1, 2)(lambda b, m, n: (b, 64, m))),
              ("scales", "sc", "tensor<?x1x?xf32>", few(-1, 0, 1, 2)(lambda b, m, n: (b, 1, n))))
+    pairs = (("weights", "w", "tensor<?x24x?xf32>", few(-1, 0, 1, 2)(lambda b, m, n: (b, 24, m))),
+             ("scales", "sc", "tensor<?x1x?xf32>", few(-1, 0, 1, 2)(lambda b, m, n: (b, 1, -(-n // 2)))))
+    select_form("stream 80 blocks of 2, 24 heads, scales of any sign", 24, 1, 64, 80, f"scale = 1.0, {causal}, reduce = sum", causal, (2, 2), "bf16", RELU, pairs,
+                exact=True, stretch=128, sizes=((133, 3, 700),))
     select_form("stream 200 tokens, f8", 64, 1, 128, 200, f"scale = 1.0, {causal}, reduce = sum", causal, (1, 1), "f8E4M3FN", RELU, exact, exact=True,
                 stretch=256, sizes=((133, 3, 1100),))
 

@@ -234,34 +234,33 @@ Value RouteRoleKernel::awaitProducts(TileEmitter &t, Value ticket) {
 /// The scores of a step, from several chunks; where registers allow the products of one are under way while those of another are joined.
 Value RouteRoleKernel::joinChunks(TileEmitter &t, const Step &step) {
   KeyScales scales = getKeyScales(t, step);
-  auto join = [&](Value products, Value chunk, Value before) { return joinUnscaled(t, products, chunk, step, scales, before); };
   // By pairs a thread's rows are joined first, those of other warps at last.
   TileEmitter inThread = t.folded(keysFirst ? 1 : 2), atLast = t.folded(plan.folds);
-  auto finish = [&](Value joined) {
-    for (int64_t folds = 2; folds < plan.folds; folds *= 2)
-      joined = t.folded(folds).joinRows(c.isMax() ? ssa_gpu::RowReduction::max : ssa_gpu::RowReduction::sum, joined, exchange);
-    return scaleJoined(atLast, joined, step, scales);
+  Value none = splat(inThread, foldedColumns(), c.isMax() ? -infinity : 0);
+  auto inTurn = [&] {
+    return loop(i32(0), i32(plan.chunks), i32(1), none, [&](Value chunk, ValueRange before) -> SmallVector<Value> {
+      return {joinScaled(t, multiply(t, chunk, step.stage), chunk, step, before[0])};
+    });
   };
-  Value joined = splat(inThread, foldedColumns(), c.isMax() ? -infinity : 0);
-  if (!hasTwoProducts() || plan.chunks % 2 != 0) {
-    joined = loop(i32(0), i32(plan.chunks), i32(1), joined, [&](Value chunk, ValueRange before) -> SmallVector<Value> {
-      return {join(multiply(t, chunk, step.stage), chunk, before[0])};
-    })[0];
-    return finish(joined);
-  }
-  Value keys = loadStepKeys(t, step), last = i32(plan.chunks - 2), products = t.waitMma(beginProducts(t, keys, i32(0)), 0);
-  SmallVector<Value> state = loop(i32(0), last, i32(2), {joined, products}, [&](Value chunk, ValueRange carried) -> SmallVector<Value> {
-    Value second = add(chunk, i32(1)), third = add(chunk, i32(2));
-    Value products = beginProducts(t, keys, second), joined = join(carried[1], chunk, carried[0]);
-    products = t.waitMma(products, 0);
-    Value ahead = beginProducts(t, keys, third);
-    joined = join(products, second, joined);
-    return {joined, t.waitMma(ahead, 0)};
-  });
-  products = beginProducts(t, keys, add(last, i32(1)));
-  joined = join(state[1], last, state[0]);
-  joined = join(t.waitMma(products, 0), add(last, i32(1)), joined);
-  return finish(joined);
+  // Two chunks a turn, as they have registers of their own, and the last two behind them.
+  auto ahead = [&]() -> SmallVector<Value> {
+    Value keys = loadStepKeys(t, step), first = t.waitMma(beginProducts(t, keys, i32(0)), 0), last = i32(plan.chunks - 2);
+    auto joinTwo = [&](Value chunk, Value products, Value before, bool isLast) -> SmallVector<Value> {
+      Value after = add(chunk, i32(1)), second = beginProducts(t, keys, after);
+      Value joined = joinScaled(t, products, chunk, step, before);
+      second = t.waitMma(second, 0);
+      Value third = isLast ? Value() : beginProducts(t, keys, add(chunk, i32(2)));
+      joined = joinScaled(t, second, after, step, joined);
+      return isLast ? SmallVector<Value>{joined} : SmallVector<Value>{joined, t.waitMma(third, 0)};
+    };
+    SmallVector<Value> state = loop(i32(0), last, i32(2), {none, first}, [&](Value chunk, ValueRange carried) { return joinTwo(chunk, carried[1], carried[0], /*isLast=*/false); });
+    return joinTwo(last, state[1], state[0], /*isLast=*/true);
+  };
+  auto join = [&] { return hasTwoProducts() && plan.chunks % 2 == 0 ? ahead() : inTurn(); };
+  Value joined = scales.comeLast ? joinUnscaled(none.getType(), scales, join, inTurn) : join()[0];
+  for (int64_t folds = 2; folds < plan.folds; folds *= 2)
+    joined = t.folded(folds).joinRows(c.isMax() ? ssa_gpu::RowReduction::max : ssa_gpu::RowReduction::sum, joined, exchange);
+  return scaleJoined(atLast, joined, step, scales);
 }
 
 /// Scores of steps from one chunk. The products of one step are under way while those of the step before are joined.

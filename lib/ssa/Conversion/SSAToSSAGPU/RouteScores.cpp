@@ -136,33 +136,26 @@ void RouteTileKernel::doubleScore() {
 RouteTileKernel::KeyScales RouteTileKernel::getKeyScales(TileEmitter &t, const Step &step) {
   if (!scalesLast() || plan.family != ssa_gpu::Family::wgmma || (keysFirst && foldedColumns() != plan.queries * plan.groups))
     return {};
-  if (!keysFirst) { // scales of all keys, some by each lane
-    Value fit = bit(true);
-    for (int64_t first = 0; first < keys; first += warpSize) {
-      Value scale = t.loadEntry(t.slot(scaleRing, step.stage), add(lane(), i32(first)));
-      auto holds = [&](arith::CmpFPredicate predicate, double limit) { return arith::CmpFOp::create(builder, loc, predicate, scale, f32(limit)).getResult(); };
-      fit = both(fit, both(holds(arith::CmpFPredicate::OGE, 0), holds(arith::CmpFPredicate::OLT, infinity)));
-    }
-    return {Value(), eq(anyLane(eq(fit, bit(false))), bit(false))};
+  // All warps look at the scales of all keys, so that they go the same way: products are made on it together.
+  Value fit = bit(true), ring = t.slot(scaleRing, step.stage);
+  for (int64_t first = 0; first < keys; first += warpSize) {
+    Value scale = t.loadEntry(ring, add(lane(), i32(first)));
+    auto compare = [&](arith::CmpFPredicate predicate, double limit) { return arith::CmpFOp::create(builder, loc, predicate, scale, f32(limit)).getResult(); };
+    fit = both(fit, both(compare(arith::CmpFPredicate::OGE, 0), compare(arith::CmpFPredicate::OLT, infinity)));
   }
-  Value scales = t.mapRows(f32Type(), [&](Value entry) { return t.loadEntry(t.slot(scaleRing, step.stage), entry); });
-  auto compare = [&](arith::CmpFPredicate predicate, double limit) { return arith::CmpFOp::create(builder, loc, predicate, scales, rowsOf(t, limit)); };
-  return {scales, t.warpAll(both(compare(arith::CmpFPredicate::OGE, 0), compare(arith::CmpFPredicate::OLT, infinity)))};
+  Value rows = keysFirst ? t.mapRows(f32Type(), [&](Value entry) { return t.loadEntry(ring, entry); }) : Value();
+  return {rows, eq(ballot(fit), i32(-1))};
 }
 
-/// Joins the products of a chunk with what is joined of those before; without scales, if they come last.
-Value RouteTileKernel::joinUnscaled(TileEmitter &t, Value products, Value chunk, const Step &step, const KeyScales &scales, Value before) {
-  if (!scales.comeLast)
-    return joinScaled(t, products, chunk, step, before);
-  auto withoutScales = [&] {
+/// What `join` joins, where scales come last, and `joinScaled` with them elsewhere; all of `type`.
+Value RouteTileKernel::joinUnscaled(Type type, const KeyScales &scales, llvm::function_ref<SmallVector<Value>()> join, llvm::function_ref<SmallVector<Value>()> joinScaled) {
+  auto without = [&] {
     scalesAfter = true;
-    Value joined = joinScaled(t, products, chunk, step, before);
+    SmallVector<Value> joined = join();
     scalesAfter = false;
-    return SmallVector<Value>{joined};
+    return joined;
   };
-  Type type = before ? before.getType() : t.accumulatorType(foldedColumns(), f32Type());
-  return ifElse(scales.comeLast, type, withoutScales,
-                [&] { return SmallVector<Value>{joinScaled(t, products, chunk, step, before)}; })[0];
+  return ifElse(scales.comeLast, type, without, joinScaled)[0];
 }
 
 /// What is joined, with the scales that come last.
@@ -186,7 +179,8 @@ Value RouteTileKernel::joinProducts(TileEmitter &t, Value products, Value chunk,
   KeyScales scales = getKeyScales(t, step);
   if (!scales.comeLast)
     return joinScaled(t, products, chunk, step, before);
-  Value joined = scaleJoined(t, joinUnscaled(t, products, chunk, step, scales, Value()), step, scales);
+  auto join = [&] { return SmallVector<Value>{joinScaled(t, products, chunk, step, Value())}; };
+  Value joined = scaleJoined(t, joinUnscaled(t.accumulatorType(foldedColumns(), f32Type()), scales, join, join), step, scales);
   if (!before)
     return joined;
   return c.isMax() ? arith::MaximumFOp::create(builder, loc, before, joined).getResult() : fadd(before, joined);

@@ -154,7 +154,7 @@ protected:
     Value rows, comeLast; // by pairs no rows
   };
   KeyScales getKeyScales(TileEmitter &t, const Step &step);
-  Value joinUnscaled(TileEmitter &t, Value products, Value chunk, const Step &step, const KeyScales &scales, Value before);
+  Value joinUnscaled(Type type, const KeyScales &scales, llvm::function_ref<SmallVector<Value>()> join, llvm::function_ref<SmallVector<Value>()> joinScaled);
   Value scaleJoined(TileEmitter &t, Value joined, const Step &step, const KeyScales &scales);
   Value joinProducts(TileEmitter &t, Value products, Value chunk, const Step &step, Value before);
   Value joinScaled(TileEmitter &t, Value products, Value chunk, const Step &step, Value before);
