@@ -42,8 +42,10 @@ func.func @scores(%q: !q, %k: !k, %t: !k) -> !s {
 !s = tensor<?x4x?x?xf32>
 
 // Maxima and sums of parts of 2048 columns, the parts together, then the scores. Most steps hide nothing; threads add up for themselves. Queries
-// stay in registers.
+// stay in registers. The parts of a tile begin with one or another of them.
 // CHECK: gpu.func @ssa_route_softmax(
+// CHECK: %[[HASH:.*]] = arith.muli %{{.*}}, %c40503 : index
+// CHECK: arith.remui %[[HASH]], %c65536 : index
 // CHECK: ssa_gpu.load_operand
 // CHECK: ssa_gpu.mma wgmma
 // CHECK: %[[SCORES:.*]] = scf.if

@@ -63,7 +63,9 @@ void RouteTileKernel::storeSums(TileEmitter &t, ValueRange state, Value chunk, V
   }
 }
 
-/// An item is a tile of rows of one chunk, and a part of their columns: which chunk and part it is.
+/// An item is a tile of rows of one chunk, and a part of their columns: which chunk and part it is. Under a causal mask the last parts have least to do,
+/// and the step from an item of a block to its next may be a multiple of the parts. So that a block does not have the same part of all its tiles, the parts
+/// of a tile begin with one that differs from tile to tile as numbers drawn at random do.
 std::pair<Value, Value> RouteTileKernel::decodeSums(Value item) {
   Value parts = dim(get(RouteArgument::partSums), 3);
   auto split = [&](Value count) {
@@ -71,7 +73,11 @@ std::pair<Value, Value> RouteTileKernel::decodeSums(Value item) {
     item = div(item, count);
     return part;
   };
-  Value part = split(parts), chunk = toI32(split(index(plan.chunks)));
+  Value inTile = split(parts);
+  constexpr int64_t hashBits = 16, golden = 40503; // of 2^16
+  Value hash = rem(mul(item, index(golden)), index(int64_t(1) << hashBits)), first = div(mul(hash, parts), index(int64_t(1) << hashBits));
+  Value part = add(inTile, first), chunk = toI32(split(index(plan.chunks)));
+  part = select(lt(part, parts), part, sub(part, parts));
   decodeRows(item);
   int64_t stepsPerPart = columnsPerPart / keys;
   Value begin = mul(part, index(stepsPerPart)), columns = ceilDiv(c.getColumns(*this), index(keys));
