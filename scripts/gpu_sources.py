@@ -104,6 +104,9 @@ def add_sources():
         together("values of 384", join, 2, 1, tile(64, 32), [source(blocks=(8, 4)), source(NEAR)], d=384, elem="f16", result="f16", sizes=SMALL)
         together("mma_sync", join, 8, 2, tile(16, 16, 4, "mma_sync"), [source(lists=(2, 5, 64, 1, False)), source(NEAR)], shared_keys=True)
         together("mma_sync, 64 rows", join, 6, 2, tile(64, 32, 2, "mma_sync"), [source(blocks=(16, 8)), source(lists=tokens)], others=("f32",))
+    together("tcgen05, blocks for 64 queries and a window", "merge", 6, 2, tile(128, 64, 2, "tcgen05"), [source(lists=blocks), source(NEAR)], shared_keys=True)
+    together("tcgen05, 256 rows, tokens, blocks for more queries, a window", "merge", 32, 2, tile(256, 64, 2, "tcgen05"), [source(lists=tokens), source(lists=(2, 4, 16, 5, False)), source(NEAR)], d=128)
+    together("tcgen05, summaries, values are keys of 512", "merge", 6, 1, tile(128, 32, 2, "tcgen05"), [source(blocks=(32, 32)), source(NEAR)], d=512, values_are_keys=True, others=("bf16",), sizes=SMALL)
     together("gates that are factors", "mix", 8, 2, tile(64, 64), [source(lists=blocks), source(NEAR)], gate="none", others=("bf16", "bf16"))
 
 

@@ -119,8 +119,10 @@ LogicalResult AttendJoin::verifySchedule(ScheduleAttr schedule, llvm::function_r
     why = ("'order = " + stringifyLoopOrder(schedule.getOrder()) + "'").str();
   else if (schedule.getSplit() > 1)
     why = "'split'";
-  else if (schedule.usesTensorMemory())
-    why = "'instruction = tcgen05'";
+  else if (schedule.getPair())
+    why = "'pair'";
+  else if (schedule.usesTensorMemory() && isa<MixOp>(op))
+    why = "'instruction = tcgen05' with a softmax for each";
   if (why.empty())
     return success();
   reason("no kernel for several parts has " + why);

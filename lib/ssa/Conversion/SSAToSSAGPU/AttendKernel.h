@@ -235,6 +235,7 @@ private:
   SmallVector<Value> awaitQueries(MutableArrayRef<Slots> slots, Value ticket);
   Value beginScores(Value lhs, Value ticket);
   void publishZeros(const Rows &rows);
+  void storeSteps(ArrayRef<Value> steps, Value slot);
   /// Which of its softmaxes, of an item.
   struct Softmax {
     Item item;
@@ -265,11 +266,12 @@ private:
   void allocateTensors();
   void buildTensorRoles(Value total);
   void load(Value total);
-  Value takeSteps(Value ticket);
+  SmallVector<Value> takeSteps(Value ticket);
   void multiply(Value total);
   void beginTensorScores(Value queryTile, Value keyTicket, Value scoreTicket);
   void beginTensorOutputs(const Item &item, Value keyTicket, Value weightTicket, Value adds);
   void softmax(Value total);
+  SmallVector<Value> softmaxStep(const Slots &slots, ScoreTiles &scores, Value step, ValueRange carried);
   void correct(Value rescale, Value weightTicket);
   void findRows(const Item &item, const Slots &slots, Value step, const Rows &rows, Value found);
   Value gatherSteps(const Item &item, const Slots &slots, Value steps, Value first);

@@ -108,6 +108,16 @@ void AttendKernel::publishZeros(const Rows &rows) {
   t.publish(rows.pipe, first);
 }
 
+/// How many steps there are with the keys of each source, for those that cannot count them.
+void AttendKernel::storeSteps(ArrayRef<Value> steps, Value slot) {
+  t.fill(slot, [&](Value source) {
+    Value value = steps.back();
+    for (auto [i, other] : llvm::enumerate(steps.drop_back()))
+      value = k.select(k.eq(source, k.i32(i)), other, value);
+    return value;
+  });
+}
+
 void AttendKernel::produce(Value total) {
   if (!plan.takesTurns)
     publishZeros(plan.valuesAreKeys ? keys : values);
@@ -124,12 +134,7 @@ void AttendKernel::produce(Value total) {
     Lookup found = lookUp(item, all.front(), k.i32(0));
     t.acquire(queryPipe, tickets[0]);
     loadQueries(item, t.slot(queryRing, querySlot), tickets[0]);
-    t.fill(t.slot(stepsRing, querySlot), [&](Value source) {
-      Value value = steps.back();
-      for (auto [i, other] : llvm::enumerate(ArrayRef(steps).drop_back()))
-        value = k.select(k.eq(source, k.i32(i)), other, value);
-      return value;
-    });
+    storeSteps(steps, t.slot(stepsRing, querySlot));
     t.publish(queryPipe, tickets[0]);
     Value ticket = copySteps(item, all.front(), steps.front(), found, tickets[1]);
     for (const Slots &slots : ArrayRef(all).drop_front())

@@ -27,11 +27,12 @@ using namespace mlir::ssa;
 /// What is handed over of an item: how many steps it has, and what its outputs are multiplied by.
 void AttendKernel::allocateHandOver() {
   int64_t producers = plan.producers() / 32, warps = plan.tileRows / 32, issuer = 1;
-  stepsRing = t.alloc({plan.itemSlots, 1}, k.builder.getI32Type());
+  stepsRing = t.alloc({plan.itemSlots, int64_t(plan.sources.size())}, k.builder.getI32Type());
   factorRing = t.alloc({plan.itemSlots, plan.rowsOfBlock()}, k.builder.getF32Type());
   countRing = t.alloc({plan.itemSlots, 1}, k.builder.getI32Type());
-  for (unsigned i = 1; plan.join && i < plan.join->getNumParts(); ++i)
-    otherFactorRings.push_back(t.alloc({plan.itemSlots, plan.rowsOfBlock()}, k.builder.getF32Type()));
+  for (unsigned i = 0; plan.join && i < plan.join->getNumParts(); ++i)
+    if (!plan.join->isOwn(i))
+      otherFactorRings.push_back(t.alloc({plan.itemSlots, plan.rowsOfBlock()}, k.builder.getF32Type()));
   stepsPipe = t.allocPipe(plan.itemSlots, producers, issuer + warps);
   factorPipe = t.allocPipe(plan.itemSlots, warps, warps);
 }
@@ -67,32 +68,45 @@ void AttendKernel::buildTensorRoles(Value total) {
   t.freeTensors(tensors);
 }
 
-/// How many steps an item has.
-Value AttendKernel::takeSteps(Value ticket) {
+/// How many steps an item has with the keys of each source.
+SmallVector<Value> AttendKernel::takeSteps(Value ticket) {
   t.await(stepsPipe, ticket);
-  Value steps = t.loadEntry(t.slot(stepsRing, slotOf(ticket, plan.itemSlots)), k.i32(0));
+  SmallVector<Value> steps;
+  for (const Source &source : sources)
+    steps.push_back(t.loadEntry(t.slot(stepsRing, slotOf(ticket, plan.itemSlots)), k.i32(source.number)));
   t.release(stepsPipe, ticket);
   return steps;
+}
+
+static Value addAll(KernelBuilder &k, ArrayRef<Value> values) {
+  return llvm::accumulate(values.drop_front(), values.front(), [&](Value a, Value b) { return k.add(a, b); });
 }
 
 void AttendKernel::load(Value total) {
   // Tickets of items, queries, keys.
   k.forEachItem(total, SmallVector<Value>(3, k.i32(0)), [&](Value number, ValueRange tickets) -> SmallVector<Value> {
     Item item = decodeItem(number);
-    Slots slots = getSlots(item);
-    useList(slots, item);
+    SmallVector<Slots, 1> all = getAllSlots(item);
+    SmallVector<Value> steps;
+    for (Slots &slots : all) {
+      useList(slots, item);
+      steps.push_back(slots.steps);
+    }
     t.acquire(stepsPipe, tickets[0]);
-    t.fill(t.slot(stepsRing, slotOf(tickets[0], plan.itemSlots)), [&](Value) { return slots.steps; });
+    storeSteps(steps, t.slot(stepsRing, slotOf(tickets[0], plan.itemSlots)));
     t.publish(stepsPipe, tickets[0]);
     // A tile without keys needs no queries.
     SmallVector<Value> none(tickets.drop_front());
-    SmallVector<Value> after = k.ifElse(k.lt(k.i32(0), slots.steps), TypeRange(ValueRange(none)), [&]() -> SmallVector<Value> {
+    SmallVector<Value> after = k.ifElse(k.lt(k.i32(0), addAll(k, steps)), TypeRange(ValueRange(none)), [&]() -> SmallVector<Value> {
       t.acquire(queryPipe, tickets[1]);
       loadQueries(item, t.slot(queryRing, slotOf(tickets[1], plan.querySlots)));
       t.commitCopies();
       t.finishCopies(0);
       t.publish(queryPipe, tickets[1]);
-      return {next(tickets[1], plan.querySlots), produceSteps(item, slots, slots.steps, tickets[2])};
+      Value ticket = tickets[2];
+      for (const Slots &slots : all)
+        ticket = produceSteps(item, slots, slots.steps, ticket);
+      return {next(tickets[1], plan.querySlots), ticket};
     }, [&] { return none; });
     return {next(tickets[0], plan.itemSlots), after[0], after[1]};
   });
@@ -183,7 +197,7 @@ void AttendKernel::multiply(Value total) {
   // Tickets of items, queries, outputs, keys, scores, weights.
   k.forEachItem(total, SmallVector<Value>(6, k.i32(0)), [&](Value number, ValueRange tickets) -> SmallVector<Value> {
     Item item = decodeItem(number);
-    Value steps = takeSteps(tickets[0]), queries = tickets[1], outputs = tickets[2];
+    Value steps = addAll(k, takeSteps(tickets[0])), queries = tickets[1], outputs = tickets[2];
     SmallVector<Value> none(tickets.drop_front());
     SmallVector<Value> after = k.ifElse(k.lt(k.i32(0), steps), TypeRange(ValueRange(none)), [&]() -> SmallVector<Value> {
       t.await(queryPipe, queries, plan.pair);
@@ -241,33 +255,46 @@ void AttendKernel::softmax(Value total) {
   // Tickets of items, factors, keys, scores, weights.
   k.forEachItem(total, SmallVector<Value>(5, k.i32(0)), [&](Value number, ValueRange tickets) -> SmallVector<Value> {
     Item item = decodeItem(number);
-    Slots slots = getSlots(item);
-    ScoreTiles scores = getScores(item, slots);
-    Value steps = takeSteps(tickets[0]);
-    if (const Source &source = *slots.source; source.lists) // the producers have counted the list
-      slots.useSteps(*source.selection, source.op.isGathered(), source.lists, steps);
-    SmallVector<Value> initial = {ofRows(-std::numeric_limits<double>::infinity()), ofRows(0), tickets[2], tickets[3], tickets[4]};
-    SmallVector<Value> state = k.loop(k.i32(0), steps, k.i32(1), initial, [&](Value step, ValueRange carried) -> SmallVector<Value> {
-      Value keyTicket = carried[2], scoreTicket = carried[3], weightTicket = carried[4];
-      t.await(scorePipe, scoreTicket);
-      Value products = t.loadTensor(t.slot(tensors[0], slotOf(scoreTicket, plan.scoreSlots)), k.i32(0), plan.tileKeys);
-      t.release(scorePipe, scoreTicket);
-      t.await(numberPipe, keyTicket);
-      Value logits = getLogits(slots, scores, products, getNumbers(slotOf(keyTicket, plan.stages)));
-      t.release(numberPipe, keyTicket);
-      SoftmaxStep softmax = scores.getHeldStep(logits, carried[0], carried[1], getScratch(0), plan.polynomials);
-      k.ifThen(k.lt(k.i32(0), step), [&] { correct(softmax.rescale, weightTicket); });
-      t.acquire(weightPipe, weightTicket);
-      storeWeights(softmax.weights, weightTicket);
-      t.publish(weightPipe, weightTicket);
-      return {softmax.max, softmax.sum, next(keyTicket, plan.stages), next(scoreTicket, plan.scoreSlots), next(weightTicket, plan.weightSlots)};
-    });
-    Value sum = t.joinGroups(ssa_gpu::RowReduction::sum, state[1], getScratch(0));
-    if (plan.groups > 1) // the sums have been read
-      t.barrier();
-    handOver(item, scores, tickets[1], steps, state[0], sum);
+    SmallVector<Slots, 1> all = getAllSlots(item);
+    SmallVector<Value> steps = takeSteps(tickets[0]);
+    SmallVector<Value> state = {ofRows(-std::numeric_limits<double>::infinity()), ofRows(0), tickets[2], tickets[3], tickets[4]};
+    Value before = k.i32(0); // steps with the keys of other sources
+    for (Slots &slots : all) {
+      const Source &source = *slots.source;
+      Value ofSource = steps[source.number];
+      if (source.lists) // the producers have counted the list
+        slots.useSteps(*source.selection, source.op.isGathered(), source.lists, ofSource);
+      ScoreTiles scores = getScores(item, slots);
+      state = k.loop(k.i32(0), ofSource, k.i32(1), state, [&](Value step, ValueRange carried) {
+        return softmaxStep(slots, scores, source.number == 0 ? step : k.add(before, step), carried);
+      });
+      before = source.number == 0 ? ofSource : k.add(before, ofSource);
+      if (!endsSoftmax(source))
+        continue;
+      Value sum = t.joinGroups(ssa_gpu::RowReduction::sum, state[1], getScratch(0));
+      if (plan.groups > 1) // the sums have been read
+        t.barrier();
+      handOver(item, scores, tickets[1], before, state[0], sum);
+    }
     return {next(tickets[0], plan.itemSlots), next(tickets[1], plan.itemSlots), state[2], state[3], state[4]};
   });
+}
+
+/// A step of the softmax. Carries what is held, sums, and tickets of keys, scores and weights; `step` counts from the first with keys.
+SmallVector<Value> AttendKernel::softmaxStep(const Slots &slots, ScoreTiles &scores, Value step, ValueRange carried) {
+  Value keyTicket = carried[2], scoreTicket = carried[3], weightTicket = carried[4];
+  t.await(scorePipe, scoreTicket);
+  Value products = t.loadTensor(t.slot(tensors[0], slotOf(scoreTicket, plan.scoreSlots)), k.i32(0), plan.tileKeys);
+  t.release(scorePipe, scoreTicket);
+  t.await(numberPipe, keyTicket);
+  Value logits = getLogits(slots, scores, products, getNumbers(slotOf(keyTicket, plan.stages)));
+  t.release(numberPipe, keyTicket);
+  SoftmaxStep softmax = scores.getHeldStep(logits, carried[0], carried[1], getScratch(0), plan.polynomials);
+  k.ifThen(k.lt(k.i32(0), step), [&] { correct(softmax.rescale, weightTicket); });
+  t.acquire(weightPipe, weightTicket);
+  storeWeights(softmax.weights, weightTicket);
+  t.publish(weightPipe, weightTicket);
+  return {softmax.max, softmax.sum, next(keyTicket, plan.stages), next(scoreTicket, plan.scoreSlots), next(weightTicket, plan.weightSlots)};
 }
 
 /// Stores the log-sum-exps, and leaves what outputs are to be multiplied by.
