@@ -14,7 +14,7 @@
 //
 // With `mma_sync` all threads copy and multiply (AttendThreads.cpp). With `wgmma` the block has roles (AttendRoles.cpp): some warps copy, steps and items ahead
 // of those that multiply. Where an output is too wide for these and values are keys, two groups of them take turns (AttendTurns.cpp).
-// With `tcgen05` products are in tensor memory, and there are more roles (AttendTensorMemory.cpp); two blocks may make them together (AttendPair.cpp).
+// With `tcgen05` products are in tensor memory, and there are more roles (AttendTensorMemory.cpp); two blocks may make them together (AttendPair.cpp). Rows are stored in AttendStore.cpp.
 //
 //===----------------------------------------------------------------------===//
 
