@@ -34,4 +34,27 @@ gpu.module @kernels {
     }
     gpu.return
   }
+
+  // What is known of numbers is kept.
+  // CHECK-LABEL: llvm.func @numbers(
+  // CHECK-SAME: %{{.*}}: !llvm.ptr, %[[BASE:[a-z0-9]+]]: !llvm.ptr, {{.*}} %[[A:[a-z0-9]+]]: i32, %[[B:[a-z0-9]+]]: i32, %[[F:[a-z0-9]+]]: f32)
+  // CHECK: %[[SUM:.*]] = llvm.add %[[A]], %[[B]] overflow<nsw> : i32
+  // CHECK: %[[PART:.*]] = llvm.udiv exact %[[SUM]], %[[B]] : i32
+  // CHECK: %[[LESS:.*]] = llvm.icmp "ult" %[[A]], %[[PART]] : i32
+  // CHECK: %[[TWICE:.*]] = llvm.fadd %[[F]], %[[F]] {fastmathFlags = #llvm.fastmath<contract>} : f32
+  // CHECK: %[[IS:.*]] = llvm.fcmp "une" %[[TWICE]], %[[F]] : f32
+  // CHECK: %[[BOTH:.*]] = llvm.and %[[LESS]], %[[IS]] : i1
+  // CHECK: llvm.select %[[BOTH]], %[[TWICE]], %[[F]] : i1, f32
+  gpu.func @numbers(%x: memref<?xf32>, %a: i32, %b: i32, %f: f32) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %sum = arith.addi %a, %b overflow<nsw> : i32
+    %part = arith.divui %sum, %b exact : i32
+    %less = arith.cmpi ult, %a, %part : i32
+    %twice = arith.addf %f, %f fastmath<contract> : f32
+    %is = arith.cmpf une, %twice, %f : f32
+    %both = arith.andi %less, %is : i1
+    %s = arith.select %both, %twice, %f : f32
+    %i = arith.index_cast %a : i32 to index
+    memref.store %s, %x[%i] : memref<?xf32>
+    gpu.return
+  }
 }

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ConvertNumbers.h"
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
@@ -102,6 +103,7 @@ struct Convert : ssa::impl::SSANVPTXConvertPassBase<Convert> {
     gpu::GPUModuleOp kernels = getOperation();
     if (failed(expandAll(kernels)))
       return signalPassFailure();
+    ssa::convertNumbers(kernels);
     ByValueArguments byValue = findByValue(kernels);
     if (failed(convert(kernels)))
       return signalPassFailure();
