@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A box ends behind the last key that a query of the tile sees, and behind it are zeros: of 190 queries at 10 .. 199 the first 64 have a list of the
+// A step ends behind the last key that a query of the tile sees, and behind it are zeros: of 190 queries at 10 .. 199 the first 64 have a list of the
 // keys up to 127, which the others do not have. Keys behind 73 are hidden from all then, and their values may be anything.
 // RUN: %python -c "import numpy, sys; v = numpy.random.default_rng(1).standard_normal((1, 1, 200, 64), 'f4'); v[:, :, 74:128] = numpy.nan; numpy.save(sys.argv[1], v)" %t.v.npy
 // RUN: %python -c "import numpy, sys; numpy.save(sys.argv[1], numpy.array([[0], [1], [1]], 'i4')[None, None])" %t.lists.npy

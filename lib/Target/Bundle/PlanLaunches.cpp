@@ -195,11 +195,6 @@ LogicalResult PlanBuilder::visitTensorMap(nvgpu::TmaCreateDescriptorOp op) {
       return op.emitOpError("has a box of size ") << *box << "; sizes are 1 .. 256";
     map.box.push_back(*box);
   }
-  // A map may begin so many rows before its buffer, where no box has any.
-  if (auto rows = op->getAttrOfType<IntegerAttr>("ssa.rows_before")) {
-    ValueNumber pitch = view->strides[view->strides.size() - 2];
-    view->offset = values.binary("add", view->offset, values.binary("mul", pitch, values.constant(-rows.getInt())));
-  }
   map.buffer = getBuffer(*view);
   map.swizzle = simplify(nvgpu::stringifyTensorMapSwizzleKind(type.getSwizzle()));
   map.l2Promotion = simplify(nvgpu::stringifyTensorMapL2PromoKind(type.getL2promo()));

@@ -32,17 +32,15 @@
 // CHECK: ssa_gpu.copy_box
 // CHECK-NOT: ssa_gpu.finish_copies
 // CHECK: ssa_gpu.publish
-// Steps that the mask cuts short are boxes as well: there is no other way to copy them.
 // CHECK: ssa_gpu.acquire
-// CHECK-NOT: ssa_gpu.copy_rows
 // CHECK: ssa_gpu.copy_box
-// CHECK-NOT: ssa_gpu.copy_rows
+// CHECK: } else {
+// CHECK: ssa_gpu.copy_rows
+// CHECK: ssa_gpu.finish_copies 0
 // CHECK: ssa_gpu.publish
 // Without keys there is no tensor map, and rows are filled.
 // CHECK-LABEL: func.func @window
 // CHECK: scf.if
-// CHECK: nvgpu.tma.create.descriptor
-// CHECK: memref.reinterpret_cast {{.*}} strides: [%[[B:.*]]#0, %[[B]]#1, %[[B]]#2, %[[B]]#2, 1] : {{.*}} to memref<?x4x?x128x128xbf16, strided<[?, ?, ?, ?, 1], offset: ?>>
 // CHECK: nvgpu.tma.create.descriptor
 // CHECK: gpu.launch_func @kernels::@ssa_sparse_attend
 // CHECK: } else {

@@ -59,7 +59,6 @@ private:
   SmallVector<Value> getLists(const AttendSource &source);
   LogicalResult attendWithMaps();
   Value createMap(Value buffer, ArrayRef<int64_t> box);
-  Value createStretchMap(Value buffer, const AttendSource &source);
   Value createQueryMap();
   SmallVector<Value> createMaps(const AttendSource &source);
   struct RowTensor;
@@ -224,26 +223,6 @@ Value AttendConversion::createMap(Value buffer, ArrayRef<int64_t> sizes) {
   return nvgpu::TmaCreateDescriptorOp::create(host.builder, loc, map, unranked, all);
 }
 
-/// The map of keys or values of which a stretch is a box, whatever it is cut to. The rows of a head are there twice: as row `i` of so many that begin at row
-/// `w - length`, for each `w`. The first `count` rows from `base` on are those from `length - count` on at `w = base + count`; behind these there are none, so
-/// a box has zeros there, and nothing else is read.
-Value AttendConversion::createStretchMap(Value buffer, const AttendSource &source) {
-  OpBuilder::InsertionGuard guard = host.beforeLoop();
-  Emitter e(host.builder, op.getLoc());
-  auto all = memref::ExtractStridedMetadataOp::create(host.builder, op.getLoc(), buffer);
-  auto sizes = all.getSizes(), strides = all.getStrides();
-  int64_t length = plan.tileKeys / source.stretches, columns = cast<MemRefType>(buffer.getType()).getShape().back(), any = ShapedType::kDynamic;
-  Type type = cast<MemRefType>(buffer.getType()).getElementType();
-  auto view = MemRefType::get({any, any, any, length, columns}, type, StridedLayoutAttr::get(type.getContext(), any, {any, any, any, any, 1}));
-  auto constant = [&](int64_t value) -> OpFoldResult { return host.builder.getIndexAttr(value); };
-  Value rows = memref::ReinterpretCastOp::create(host.builder, op.getLoc(), view, all.getBaseBuffer(), OpFoldResult(all.getOffset()),
-                                                 ArrayRef<OpFoldResult>{sizes[0], sizes[1], e.add(sizes[2], e.index(1)), constant(length), constant(columns)},
-                                                 ArrayRef<OpFoldResult>{strides[0], strides[1], strides[2], strides[2], constant(1)});
-  Value map = createMap(rows, {1, 1, 1, length});
-  map.getDefiningOp()->setAttr("ssa.rows_before", host.builder.getI64IntegerAttr(length)); // no buffer begins before its memory
-  return map;
-}
-
 /// Keys or values of all sequences and heads as rows of a tensor of two dimensions.
 struct AttendConversion::RowTensor {
   memref::ExtractStridedMetadataOp buffer;
@@ -313,9 +292,10 @@ SmallVector<Value> AttendConversion::createMaps(const AttendSource &source) {
   SmallVector<Value> maps;
   if (!source.hasBoxes)
     return maps;
-  maps.push_back(createStretchMap(host.getBuffer(op.getKey()), source));
+  SmallVector<int64_t> box = {1, 1, plan.tileKeys / source.stretches};
+  maps.push_back(createMap(host.getBuffer(op.getKey()), box));
   if (!plan.valuesAreKeys)
-    maps.push_back(createStretchMap(host.getBuffer(op.getValue()), source));
+    maps.push_back(createMap(host.getBuffer(op.getValue()), box));
   return maps;
 }
 

@@ -310,7 +310,7 @@ void AttendKernel::loadRows(const Item &item, const Slots &slots, const Lookup &
   if (hasBoxes || step.size() > 1)
     return copyRows();
   KeySlots::Stretch all = step.front();
-  Value isWhole = k.both(k.eq(slots.countInSight(k, all), k.i32(plan.tileKeys)), slots.isInSight(k, all));
+  Value isWhole = k.both(k.eq(all.count, k.i32(plan.tileKeys)), slots.isBox(k, all));
   Value begin = k.add(view.advance(k, firstRow, 2, k.toIndex(all.base)), k.index(rows.firstColumn));
   k.ifThenElse(isWhole, [&] { t.copyBlock(view.buffer, begin, view.strides[2], tile, rows.columns, plan.width); }, copyRows);
 }
@@ -321,19 +321,14 @@ void AttendKernel::copyBoxOr(llvm::function_ref<void()> copy, const Item &item, 
     return copy();
   KeySlots::Step step = getStretches(found);
   const Table &table = slots.source->tableOf(rows);
-  auto copyBoxes = [&] {
-    Value batch = k.toI32(item.batch), head = k.toI32(getHead(item, table)), tile = t.slot(rows.ring, stage), length = k.i32(slots.getLength());
-    for (auto [i, stretch] : llvm::enumerate(step)) { // see createStretchMap
-      Value count = slots.countInSight(k, stretch);
-      t.copyBox(table.map, {batch, head, k.add(stretch.base, count), k.sub(length, count)}, tile, rows.pipe, ticket, i * slots.getLength(), rows.firstColumn);
-    }
-  };
-  if (slots.areStretchesInSight())
-    return copyBoxes();
-  Value areInSight;
+  Value areBoxes;
   for (const KeySlots::Stretch &stretch : step)
-    areInSight = areInSight ? k.both(areInSight, slots.isInSight(k, stretch)) : slots.isInSight(k, stretch);
-  k.ifThenElse(areInSight, copyBoxes, copy);
+    areBoxes = areBoxes ? k.both(areBoxes, slots.isBox(k, stretch)) : slots.isBox(k, stretch);
+  k.ifThenElse(areBoxes, [&] {
+    Value batch = k.toI32(item.batch), head = k.toI32(getHead(item, table)), tile = t.slot(rows.ring, stage);
+    for (auto [i, stretch] : llvm::enumerate(step))
+      t.copyBox(table.map, {batch, head, stretch.base}, tile, rows.pipe, ticket, i * slots.getLength(), rows.firstColumn);
+  }, copy);
 }
 
 void AttendKernel::beginRows(const Item &item, const Slots &slots, const Lookup &found, const Rows &rows, Value stage, Value ticket) {
