@@ -49,9 +49,9 @@ func.func @many_lists(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
 // CHECK: gpu.func @ssa_sparse_attend({{.*}}memref<?x1x?x384xi32, {{.*}}memref<?x1x?x768xi32,
 // CHECK-COUNT-2: ssa_gpu.alloc : <2x4xi32>
 // CHECK: ssa_gpu.copy_box {{.*}} to %[[KEYS:.*]] through %[[FULL:.*]] : {{.*}} memref<16x64xbf16
-// CHECK-NEXT: ssa_gpu.copy_box {{.*}} to %[[KEYS]] through %[[FULL]] {first_row = 16 : i64}
+// CHECK: ssa_gpu.copy_box {{.*}} to %[[KEYS]] through %[[FULL]] {first_row = 16 : i64}
 // CHECK: ssa_gpu.copy_box {{.*}} to %[[VALUES:.*]] through %[[FULL:.*]] : {{.*}} memref<16x64xbf16
-// CHECK-NEXT: ssa_gpu.copy_box {{.*}} to %[[VALUES]] through %[[FULL]] {first_row = 16 : i64}
+// CHECK: ssa_gpu.copy_box {{.*}} to %[[VALUES]] through %[[FULL]] {first_row = 16 : i64}
 // CHECK-LABEL: func.func @several_blocks
 func.func @several_blocks(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
   %o, %l = ssa.sparse_attend %q, %k, %v at %s

@@ -39,8 +39,11 @@
 // CHECK: ssa_gpu.finish_copies 0
 // CHECK: ssa_gpu.publish
 // Without keys there is no tensor map, and rows are filled.
+// Rows of keys are there twice in a map, from the first on: at `w` and `i` row `w + i`. Of no box is anything before the buffer.
 // CHECK-LABEL: func.func @window
 // CHECK: scf.if
+// CHECK: nvgpu.tma.create.descriptor
+// CHECK: memref.reinterpret_cast {{.*}} to offset: [%offset{{.*}}], {{.*}} strides: [%[[B:.*]]#0, %[[B]]#1, %[[B]]#2, %[[B]]#2, 1] : {{.*}} to memref<?x4x?x128x128xbf16, strided<[?, ?, ?, ?, 1], offset: ?>>
 // CHECK: nvgpu.tma.create.descriptor
 // CHECK: gpu.launch_func @kernels::@ssa_sparse_attend
 // CHECK: } else {

@@ -59,6 +59,7 @@ private:
   SmallVector<Value> getLists(const AttendSource &source);
   LogicalResult attendWithMaps();
   Value createMap(Value buffer, ArrayRef<int64_t> box);
+  Value createStretchMap(Value buffer, const AttendSource &source);
   Value createQueryMap();
   SmallVector<Value> createMaps(const AttendSource &source);
   struct RowTensor;
@@ -223,6 +224,24 @@ Value AttendConversion::createMap(Value buffer, ArrayRef<int64_t> sizes) {
   return nvgpu::TmaCreateDescriptorOp::create(host.builder, loc, map, unranked, all);
 }
 
+/// The map of keys or values of which a stretch is a box, whatever it is cut to. The rows of a head are there twice: as row `i` of so many that begin at row `w`,
+/// for each `w`. The first `count` rows from `base` on are those from `length - count` on at `w = base + count - length`; behind these there are none, so a box
+/// has zeros there, and nothing else is read. A stretch that ends within the first `length` rows is no box: there is no row before the first.
+Value AttendConversion::createStretchMap(Value buffer, const AttendSource &source) {
+  OpBuilder::InsertionGuard guard = host.beforeLoop();
+  Emitter e(host.builder, op.getLoc());
+  auto all = memref::ExtractStridedMetadataOp::create(host.builder, op.getLoc(), buffer);
+  auto sizes = all.getSizes(), strides = all.getStrides();
+  int64_t length = plan.tileKeys / source.stretches, columns = cast<MemRefType>(buffer.getType()).getShape().back(), any = ShapedType::kDynamic;
+  Type type = cast<MemRefType>(buffer.getType()).getElementType();
+  auto view = MemRefType::get({any, any, any, length, columns}, type, StridedLayoutAttr::get(type.getContext(), any, {any, any, any, any, 1}));
+  auto constant = [&](int64_t value) -> OpFoldResult { return host.builder.getIndexAttr(value); };
+  Value rows = memref::ReinterpretCastOp::create(host.builder, op.getLoc(), view, all.getBaseBuffer(), OpFoldResult(all.getOffset()),
+                                                 ArrayRef<OpFoldResult>{sizes[0], sizes[1], sizes[2], constant(length), constant(columns)},
+                                                 ArrayRef<OpFoldResult>{strides[0], strides[1], strides[2], strides[2], constant(1)});
+  return createMap(rows, {1, 1, 1, length});
+}
+
 /// Keys or values of all sequences and heads as rows of a tensor of two dimensions.
 struct AttendConversion::RowTensor {
   memref::ExtractStridedMetadataOp buffer;
@@ -292,10 +311,9 @@ SmallVector<Value> AttendConversion::createMaps(const AttendSource &source) {
   SmallVector<Value> maps;
   if (!source.hasBoxes)
     return maps;
-  SmallVector<int64_t> box = {1, 1, plan.tileKeys / source.stretches};
-  maps.push_back(createMap(host.getBuffer(op.getKey()), box));
+  maps.push_back(createStretchMap(host.getBuffer(op.getKey()), source));
   if (!plan.valuesAreKeys)
-    maps.push_back(createMap(host.getBuffer(op.getValue()), box));
+    maps.push_back(createStretchMap(host.getBuffer(op.getValue()), source));
   return maps;
 }
 

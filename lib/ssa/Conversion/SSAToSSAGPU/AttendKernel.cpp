@@ -310,7 +310,7 @@ void AttendKernel::loadRows(const Item &item, const Slots &slots, const Lookup &
   if (hasBoxes || step.size() > 1)
     return copyRows();
   KeySlots::Stretch all = step.front();
-  Value isWhole = k.both(k.eq(all.count, k.i32(plan.tileKeys)), slots.isBox(k, all));
+  Value isWhole = k.both(k.eq(slots.countInSight(k, all), k.i32(plan.tileKeys)), slots.isInSight(k, all));
   Value begin = k.add(view.advance(k, firstRow, 2, k.toIndex(all.base)), k.index(rows.firstColumn));
   k.ifThenElse(isWhole, [&] { t.copyBlock(view.buffer, begin, view.strides[2], tile, rows.columns, plan.width); }, copyRows);
 }
@@ -321,13 +321,18 @@ void AttendKernel::copyBoxOr(llvm::function_ref<void()> copy, const Item &item, 
     return copy();
   KeySlots::Step step = getStretches(found);
   const Table &table = slots.source->tableOf(rows);
-  Value areBoxes;
-  for (const KeySlots::Stretch &stretch : step)
-    areBoxes = areBoxes ? k.both(areBoxes, slots.isBox(k, stretch)) : slots.isBox(k, stretch);
+  Value length = k.i32(slots.getLength()), areBoxes;
+  SmallVector<Value> ends, counts; // see createStretchMap
+  for (const KeySlots::Stretch &stretch : step) {
+    counts.push_back(slots.countInSight(k, stretch));
+    ends.push_back(k.add(stretch.base, counts.back()));
+    Value isBox = k.both(k.le(length, ends.back()), slots.isInSight(k, stretch));
+    areBoxes = areBoxes ? k.both(areBoxes, isBox) : isBox;
+  }
   k.ifThenElse(areBoxes, [&] {
     Value batch = k.toI32(item.batch), head = k.toI32(getHead(item, table)), tile = t.slot(rows.ring, stage);
-    for (auto [i, stretch] : llvm::enumerate(step))
-      t.copyBox(table.map, {batch, head, stretch.base}, tile, rows.pipe, ticket, i * slots.getLength(), rows.firstColumn);
+    for (size_t i = 0; i < step.size(); ++i)
+      t.copyBox(table.map, {batch, head, k.sub(ends[i], length), k.sub(length, counts[i])}, tile, rows.pipe, ticket, i * slots.getLength(), rows.firstColumn);
   }, copy);
 }
 

@@ -48,10 +48,7 @@ void KeySlots::useRange(Emitter &e) {
   windowBegin = sinkSlots = sinkEnd = zero;
   bool isTokens = c.blocks.isTokens();
   if (c.mask && c.mask.getCausal()) {
-    // Rows whose last token is not after the last query.
-    Value room = e.sub(c.lastPosition, e.i32(c.blocks.getOffset() + c.blocks.getSize() - 1));
-    Value seen = e.add(e.div(e.max(room, zero), e.i32(c.blocks.getStride())), e.i32(1));
-    end = e.min(end, e.select(e.lt(room, zero), zero, seen));
+    end = e.min(end, countSeen(e, c.lastPosition));
   }
   // Of summaries a window only masks: they are few.
   if (c.mask && c.mask.getWindow() && isTokens) {
@@ -235,13 +232,23 @@ Value KeySlots::getNumber(Emitter &e, const Step &step, Value row) const {
   return number;
 }
 
-Value KeySlots::isBox(Emitter &e, const Stretch &stretch) const {
-  Value end = e.add(stretch.base, stretch.count), none = e.i32(0);
-  // Behind the last row of memory a box has zeros. Of an item that is not there no row is looked at.
-  Value isLast = e.both(e.eq(end, config.keyRows), e.lt(none, config.keyRows));
+/// The rows whose last token is not after a position: those that a causal mask shows there.
+Value KeySlots::countSeen(Emitter &e, Value position) const {
+  Value zero = e.i32(0), room = e.sub(position, e.i32(config.blocks.getOffset() + config.blocks.getSize() - 1));
+  return e.select(e.lt(room, zero), zero, e.add(e.div(e.max(room, zero), e.i32(config.blocks.getStride())), e.i32(1)));
+}
+
+Value KeySlots::countInSight(Emitter &e, const Stretch &stretch) const {
+  if (!config.mask || !config.mask.getCausal())
+    return stretch.count;
+  return e.max(e.min(e.sub(countSeen(e, config.lastPosition), stretch.base), stretch.count), e.i32(0));
+}
+
+Value KeySlots::isInSight(Emitter &e, const Stretch &stretch) const {
   // What the mask allows to neighbouring queries is without gaps, but for a sink, which has stretches of its own.
-  Value inSight = e.both(isInSight(e, stretch.base), isInSight(e, e.sub(end, e.i32(1))));
-  return e.both(e.either(e.eq(stretch.count, e.i32(getLength())), isLast), e.either(e.eq(stretch.count, none), inSight));
+  Value none = e.i32(0), count = countInSight(e, stretch);
+  Value inSight = e.both(isInSight(e, stretch.base), isInSight(e, e.sub(e.add(stretch.base, count), e.i32(1))));
+  return e.either(e.eq(count, none), inSight);
 }
 
 Value KeySlots::isAllVisible(Emitter &e, const Step &step) const {

@@ -79,8 +79,10 @@ public:
   Step getStep(Emitter &e, Value step) const;
   /// The number of row `row` of a step.
   Value getNumber(Emitter &e, const Step &step, Value row) const;
-  /// True if a whole stretch from `base` on may be copied: its keys are in sight, and behind them is none. May be false though it is so.
-  Value isBox(Emitter &e, const Stretch &stretch) const;
+  /// The keys of a stretch up to the last that stands before one of the tile's queries.
+  Value countInSight(Emitter &e, const Stretch &stretch) const;
+  /// True if the mask hides none of these from all queries of the tile. May be false though it is so.
+  Value isInSight(Emitter &e, const Stretch &stretch) const;
   /// True if the mask hides none of the step's keys, of which there is a whole tile, from any of the tile's queries. May be false though none
   /// is hidden.
   Value isAllVisible(Emitter &e, const Step &step) const;
@@ -99,6 +101,7 @@ public:
 private:
   Value isVisible(Emitter &e, Value number, Value first, Value last) const;
   Value isAllVisible(Emitter &e, const Stretch &stretch) const;
+  Value countSeen(Emitter &e, Value position) const;
   Stretch getStretch(Emitter &e, Value number) const;
   Value splatLike(Emitter &e, Value like, Value scalar) const;
   void setList(Emitter &e, SelectionType type, Value lists, ArrayRef<Value> place, int64_t cells);
