@@ -55,12 +55,7 @@ Value BlockTopK::loadSample() {
 /// all are looked at together.
 void BlockTopK::append(ArrayRef<Value> scores, ArrayRef<Value> numbers, Value boundScore) {
   SmallVector<Value> reach = llvm::map_to_vector(scores, [&](Value score) { return row.reaches(score, boundScore); });
-  auto addUp = [&](ArrayRef<Value> values, auto add) {
-    Value sum = values[0];
-    for (Value value : values.drop_front())
-      sum = add(sum, value);
-    return sum;
-  };
+  auto addUp = [](ArrayRef<Value> values, auto add) { return llvm::accumulate(values.drop_front(), values.front(), add); };
   ifThen(addUp(reach, [&](Value a, Value b) { return either(a, b); }), [&] {
     SmallVector<Value> ones = llvm::map_to_vector(reach, [&](Value reaches) { return select(reaches, i32(1), i32(0)); });
     Value sum = addUp(ones, [&](Value a, Value b) { return add(a, b); }), place = atomicAdd(sum, words, index(collectedWord));

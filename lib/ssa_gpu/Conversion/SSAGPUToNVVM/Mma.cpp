@@ -242,11 +242,10 @@ Value convertWgmma(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accum
   bool adds = !matchPattern(op.getAccumulator(), m_AnyZeroFloat());
 
   SmallVector<Value> inits, inputs;
-  for (int64_t i = 0; adds && i < columns / 2; ++i)
-    inits.push_back(e.extract(accumulator, i));
+  if (adds)
+    inits = e.elements(accumulator);
   if (lhsInRegisters)
-    for (int64_t i = 0; i < inner * elementBytes / 8; ++i)
-      inputs.push_back(e.extract(lhs, i));
+    inputs = e.elements(lhs);
   else // a warpgroup has its own 64 rows
     inputs.push_back(makeDescriptor(e, e.offset(lhs, e.mul(e.uniform(e.div(e.warpInGroup(lhsRows), 4)), 64 * 128)), 0));
   // Where rows are the inner dimension the panels are `rows` rows apart.
@@ -293,9 +292,7 @@ struct ConvertWaitMma : OpConversionPattern<WaitMmaOp> {
   LogicalResult matchAndRewrite(WaitMmaOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
     // The accumulators pass through the wait, so that nothing reads them before it.
-    SmallVector<Value> values;
-    for (int64_t i = 0, n = getValuesPerThread(op.getTile().getType()); i < n; ++i)
-      values.push_back(e.extract(adaptor.getTile(), i));
+    SmallVector<Value> values = e.elements(adaptor.getTile());
     std::string text = "wgmma.wait_group.sync.aligned " + std::to_string(op.getPending()) + ";";
     rewriter.replaceOp(op, e.fromElements(callAsm(e, text, values.size(), values, {})));
     return success();

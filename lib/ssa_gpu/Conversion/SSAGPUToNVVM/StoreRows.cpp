@@ -124,8 +124,7 @@ private:
         auto ofVector = cast<VectorType>(vector.getType());
         if (!term.type.isF32())
           vector = arith::ExtFOp::create(b, e.loc, ofVector.clone(b.getF32Type()), vector);
-        for (int64_t i = 0; i < ofVector.getNumElements(); ++i)
-          elements.push_back(e.extract(vector, i));
+        llvm::append_range(elements, e.elements(vector));
       }
       Value factors = vector::BroadcastOp::create(b, e.loc, type, term.factor);
       Value sum = math::FmaOp::create(b, e.loc, factors, e.fromElements(elements), values);
@@ -223,8 +222,7 @@ private:
   /// Four words that are read once, and later: they are the first to leave the second-level cache.
   void storeStreaming(Value words, Value address) {
     SmallVector<Value> operands = {address};
-    for (int64_t i = 0; i < 4; ++i)
-      operands.push_back(e.extract(words, i));
+    llvm::append_range(operands, e.elements(words));
     e.orderingAsm("st.global.cs.v4.b32 [$0], {$1, $2, $3, $4};", "l,r,r,r,r", operands);
   }
 

@@ -303,9 +303,7 @@ struct ConvertStoreTensor : OpConversionPattern<StoreTensorOp> {
       tile = vector::BitCastOp::create(rewriter, e.loc, VectorType::get({registers}, rewriter.getI32Type()), rounded);
     }
     SmallVector<int64_t> pieces = StoreTensorOp::getPieces(registers);
-    SmallVector<Value> operands;
-    for (int64_t i = 0; i < registers; ++i)
-      operands.push_back(e.extract(tile, i));
+    SmallVector<Value> operands = e.elements(tile);
     llvm::append_range(operands, getPlaces(e, getPlace(e, op.getTarget().getType(), adaptor.getTarget(), op.getColumn()), pieces));
     std::string constraints = repeat(element.isF32() ? "f" : "r", registers) + "," + repeat("r", pieces.size());
     e.orderingAsm(getAccessText("st", pieces, 0, registers, /*loads=*/false), constraints, operands);

@@ -90,9 +90,7 @@ Value reduceRow(ThreadEmitter &e, RowReduction kind, Value row) {
     auto half = [&](int64_t first) -> Value { return vector::ExtractStridedSliceOp::create(e.builder, e.loc, row, first, size / 2, 1); };
     row = joinValues(e.builder, e.loc, kind, half(0), half(size / 2));
   }
-  SmallVector<Value> values;
-  for (int64_t i = 0; i < size; ++i)
-    values.push_back(e.extract(row, i));
+  SmallVector<Value> values = e.elements(row);
   return joinTree(values, [&](Value a, Value b) { return joinValues(e.builder, e.loc, kind, a, b); });
 }
 
@@ -394,9 +392,7 @@ struct ConvertFoldRows : OpConversionPattern<FoldRowsOp> {
 
   LogicalResult matchAndRewrite(FoldRowsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    SmallVector<Value> values;
-    for (int64_t i = 0, n = getValuesPerThread(op.getType()); i < n; ++i)
-      values.push_back(e.extract(adaptor.getBefore(), i));
+    SmallVector<Value> values = e.elements(adaptor.getBefore());
     for (int64_t half : {0, 1}) // neighbours have a factor of their row in common
       for (auto [i, value] : llvm::enumerate(values))
         value = joinValues(rewriter, e.loc, op.getKind(), value, e.extract(adaptor.getTile(), i / 2 * 4 + 2 * half + i % 2), arith::FastMathFlags::contract);
