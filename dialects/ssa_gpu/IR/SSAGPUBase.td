@@ -73,8 +73,10 @@ def SSAGPU_PlacesAttr : SSAGPU_Attr<"Places", "places"> {
   let parameters = (ins "int64_t":$pieces);
   let assemblyFormat = "`<` $pieces `>`";
   let extraClassDeclaration = [{
+    /// How many lanes copy a row: of many pieces those of 128 bytes, one after another, so that a lane needs the places of few rows.
+    static int64_t getLanesOfRow(int64_t pieces) { return pieces < 32 ? pieces : ::std::gcd(pieces, int64_t(8)); }
     /// Rows that the lanes of a warp copy at once: all that the order depends on.
-    static int64_t getRowsOfWarp(int64_t pieces) { return pieces < 32 ? 32 / pieces : 1; }
+    static int64_t getRowsOfWarp(int64_t pieces) { return 32 / getLanesOfRow(pieces); }
   }];
 }
 

@@ -13,6 +13,7 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include <numeric>
 
 #include "ssa_gpu/IR/SSAGPUDialect.h.inc"
 #include "ssa_gpu/IR/SSAGPUEnums.h.inc"

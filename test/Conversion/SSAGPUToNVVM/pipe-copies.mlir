@@ -5,7 +5,8 @@
 !places = tensor<64xi64, #ssa_gpu.places<72>>
 
 // A slot is full once each of four warps and each of their 128 threads has arrived, a thread when its copies are done. Who reads it sees them as
-// operands of products after a fence. Columns of longer rows: they begin 256 elements behind the place of a row.
+// operands of products after a fence. Columns of longer rows: they begin 256 elements behind the place of a row. A warp copies of four rows at once, 128
+// bytes of each and then the next: a lane needs the place of one row for four copies.
 
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: %[[COUNT:.*]] = arith.constant 132 : i32
@@ -16,8 +17,12 @@
 // CHECK: mbarrier.try_wait.parity
 // CHECK: %[[FIRST:.*]] = arith.constant 256 : i64
 // CHECK: llvm.getelementptr %{{.*}}[%[[FIRST]]]
-// CHECK: nvvm.cp.async.shared.global
-// CHECK-NOT: cp.async.wait_group
+// CHECK-COUNT-2: gpu.shuffle
+// CHECK-NOT: gpu.shuffle
+// CHECK-COUNT-4: nvvm.cp.async.shared.global
+// CHECK-COUNT-2: gpu.shuffle
+// CHECK-COUNT-12: nvvm.cp.async.shared.global
+// CHECK-NOT: nvvm.cp.async
 // CHECK: "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];"
 // CHECK: mbarrier.arrive.release.cta
 gpu.module @kernels {

@@ -56,18 +56,18 @@ struct Piece {
   Value reads;    // else it is 0; null if it always reads
 };
 
-/// The pieces of a tile that a thread copies. The lanes of a warp take the pieces of a row, or of as many rows as they suffice for; the next
-/// rows are those of the next warp, and so on in passes.
+/// The pieces of a tile that a thread copies. The lanes of a warp take the pieces of as many rows as they suffice for; of long rows each takes one
+/// piece in so many, from few rows at once. The next rows are those of the next warp, and so on in passes.
 class Copies {
 public:
   Copies(ThreadEmitter &e, int64_t rows, int64_t pieces)
-      : e(e), rows(rows), pieces(pieces), rowsOfWarp(PlacesAttr::getRowsOfWarp(pieces)), rowsOfPass(e.getNumThreads() / 32 * rowsOfWarp),
-        passes((rows + rowsOfPass - 1) / rowsOfPass) {
+      : e(e), rows(rows), pieces(pieces), lanesOfRow(PlacesAttr::getLanesOfRow(pieces)), rowsOfWarp(PlacesAttr::getRowsOfWarp(pieces)),
+        rowsOfPass(e.getNumThreads() / 32 * rowsOfWarp), passes((rows + rowsOfPass - 1) / rowsOfPass) {
     // Places are cheap to compute and dear to keep: LLVM would compute those of all copies before the loop that this is in, and keep them.
     Value thread = e.computeHere(e.thread());
     lane = e.rem(thread, 32);
-    subRow = e.div(lane, pieces);
-    firstPiece = pieces > 32 ? lane : e.rem(lane, pieces);
+    subRow = e.div(lane, lanesOfRow);
+    firstPiece = e.rem(lane, lanesOfRow);
     warpRow = e.mul(e.div(thread, 32), rowsOfWarp);
   }
 
@@ -114,10 +114,6 @@ public:
         auto [own, reads] = getStart(pass);
         copyPass(pass, advance(firstSource, own), reads, body);
       });
-      forEachRest(begin, end, [&](Value pass) {
-        auto [own, reads] = getStart(pass);
-        copyRest(pass, own, reads, body);
-      });
     }
   }
 
@@ -128,7 +124,6 @@ public:
     };
     Value rowStride = wide(stride), first = mulAdd(wide(e.add(warpRow, subRow)), rowStride, wide(begin));
     Value step = arith::MulIOp::create(e.builder, e.loc, rowStride, arith::ConstantIntOp::create(e.builder, e.loc, e.builder.getI64Type(), rowsOfPass));
-    forEachRest(0, passes, [&](Value pass) { copyRest(pass, mulAdd(wide(pass), step, first), Value(), body); });
     Value row = advance(firstSource, first);
     if (passes * chunks() > unrolled) {
       forEachPass(0, passes, [&](Value pass) {
@@ -146,9 +141,7 @@ public:
 private:
   static constexpr int64_t unrolled = 64, unrolledRare = 4; // pieces
 
-  /// Pieces behind those that fill warps, of which a warp takes those of several rows at once.
-  int64_t restPieces() const { return pieces > 32 && pieces % 32 != 0 && 32 % (pieces % 32) == 0 ? pieces % 32 : 0; }
-  int64_t chunks() const { return (pieces - restPieces() + 31) / 32; }
+  int64_t chunks() const { return pieces / lanesOfRow; }
   int64_t passesAtATime() const { return 32 / rowsOfWarp; }
   Value sub(Value a, int64_t b) { return b ? arith::SubIOp::create(e.builder, e.loc, a, e.i32(b)) : a; }
 
@@ -171,21 +164,6 @@ private:
     e.keepRolled(loop);
   }
 
-  /// Calls `body` with the pass of the row whose rest a lane takes, for rows of so many passes at once as there are lanes for.
-  void forEachRest(int64_t begin, int64_t end, llvm::function_ref<void(Value pass)> body) {
-    for (int64_t pass = begin; restPieces() && pass < end; pass += 32 / restPieces())
-      body(e.add(e.div(lane, restPieces()), pass));
-  }
-
-  void copyRest(Value pass, Value start, Value reads, llvm::function_ref<void(const Piece &)> body) {
-    Value row = e.add(e.mul(pass, rowsOfPass), warpRow), piece = e.add(e.rem(lane, restPieces()), pieces - restPieces());
-    scf::IfOp::create(e.builder, e.loc, e.lt(row, rows), [&](OpBuilder &, Location) {
-      Value column = e.mul(piece, width);
-      body(getPiece(advance(advance(source, wide(column)), start), reads, column, getPlace(row, piece)));
-      scf::YieldOp::create(e.builder, e.loc);
-    });
-  }
-
   /// Where a piece goes.
   Value getPlace(Value row, Value piece) {
     Value column = e.mul(piece, width), within = e.rem(column, panelColumns);
@@ -199,10 +177,10 @@ private:
   /// the place.
   Value getPlaceInPass(Value passRow, int64_t chunk) {
     bool areBits = rowsOfPass % swizzledRows == 0 || llvm::isPowerOf2_64(rowsOfPass);
-    if (!areBits || rows % swizzledRows != 0 || (chunk > 0 && 32 * width % panelColumns != 0))
-      return getPlace(e.add(e.add(warpRow, subRow), passRow), e.add(firstPiece, 32 * chunk));
+    if (!areBits || rows % swizzledRows != 0 || (chunk > 0 && lanesOfRow * width % panelColumns != 0))
+      return getPlace(e.add(e.add(warpRow, subRow), passRow), e.add(firstPiece, lanesOfRow * chunk));
     Value place = rowsOfPass % swizzledRows == 0 ? firstPlace : e.flip(firstPlace, e.mul(e.rem(passRow, swizzledRows), 16));
-    return e.offset(e.offset(place, e.mul(passRow, rowBytes)), 32 * chunk * width / panelColumns * rows * rowBytes);
+    return e.offset(e.offset(place, e.mul(passRow, rowBytes)), lanesOfRow * chunk * width / panelColumns * rows * rowBytes);
   }
 
   /// The pieces of this lane in the row of a pass, the first of which begins at `from`.
@@ -214,25 +192,19 @@ private:
       require(e.lt(e.add(e.add(warpRow, subRow), passRow), rows));
     if (pieces < 32 && 32 % pieces != 0)
       require(e.lt(subRow, rowsOfWarp));
-    for (int64_t chunk = 0; chunk < chunks(); ++chunk) {
-      Value piece = e.add(firstPiece, 32 * chunk), isHere = isLane;
-      if (pieces > 32 && 32 * (chunk + 1) > pieces) {
-        Value isPiece = e.lt(piece, pieces);
-        isHere = isHere ? arith::AndIOp::create(e.builder, e.loc, isHere, isPiece) : isPiece;
+    auto copy = [&] {
+      for (int64_t chunk = 0; chunk < chunks(); ++chunk) {
+        int64_t first = lanesOfRow * chunk;
+        Value at = chunk == 0 ? from : advance(from, arith::ConstantIntOp::create(e.builder, e.loc, e.builder.getI64Type(), first * width));
+        body(getPiece(at, reads, e.mul(e.add(firstPiece, first), width), getPlaceInPass(passRow, chunk)));
       }
-      auto copy = [&] {
-        Value at = chunk == 0 ? from : advance(from, arith::ConstantIntOp::create(e.builder, e.loc, e.builder.getI64Type(), 32 * chunk * width));
-        body(getPiece(at, reads, e.mul(piece, width), getPlaceInPass(passRow, chunk)));
-      };
-      if (!isHere) {
-        copy();
-        continue;
-      }
-      scf::IfOp::create(e.builder, e.loc, isHere, [&](OpBuilder &, Location) {
-        copy();
-        scf::YieldOp::create(e.builder, e.loc);
-      });
-    }
+    };
+    if (!isLane)
+      return copy();
+    scf::IfOp::create(e.builder, e.loc, isLane, [&](OpBuilder &, Location) {
+      copy();
+      scf::YieldOp::create(e.builder, e.loc);
+    });
   }
 
   Piece getPiece(Value from, Value reads, Value column, Value to) {
@@ -259,7 +231,7 @@ private:
 
   ThreadEmitter &e;
   bool isRare = false;
-  int64_t rows, pieces, rowsOfWarp, rowsOfPass, passes;
+  int64_t rows, pieces, lanesOfRow, rowsOfWarp, rowsOfPass, passes;
   Value lane, subRow, firstPiece, warpRow;
   int64_t paddedColumns = 0, panelColumns = 0, pieceColumns = 0, columns = 0, width = 0;
   Value tile, source;
