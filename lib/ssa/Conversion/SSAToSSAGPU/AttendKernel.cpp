@@ -467,7 +467,7 @@ SoftmaxStep AttendKernel::getSoftmaxStep(const Slots &slots, ScoreTiles &scores,
   }
   afterNumbers();
   if (plan.takesTurns)
-    return scores.getHeldStep(logits, max, sum, getScratch(0), plan.polynomials);
+    return scores.getHeldStep(logits, max, getScratch(0), plan.polynomials);
   if (!mayLeaveOut)
     return scores.getSoftmaxStep(logits, max, sum, getScratch(0));
   auto constant = [&](RankedTensorType type, float value) { return t.constant(type, k.builder.getF32FloatAttr(value)); };

@@ -253,7 +253,7 @@ private:
   void takeTurns(unsigned group, const Slots &slots, ScoreTiles &scores, Value lhs, Round &round);
   Value beginScoresOfTurn(unsigned group, unsigned part, Value lhs, Value ticket, Value products);
   SoftmaxStep getSoftmaxOfTurn(unsigned group, const Slots &slots, ScoreTiles &scores, Value products, const Round &round);
-  void multiplyOwn(unsigned group, const SoftmaxStep &softmax, Round &round);
+  void multiplyOwn(unsigned group, ScoreTiles &scores, const SoftmaxStep &softmax, Round &round);
   void followOther(unsigned group, ScoreTiles &scores, Round &round);
   void endOther(unsigned group, Round &round);
   Value beginOutputs(unsigned group, unsigned turn, Value weights, Value output);

@@ -289,7 +289,8 @@ SmallVector<Value> AttendKernel::softmaxStep(const Slots &slots, ScoreTiles &sco
   t.await(numberPipe, keyTicket);
   Value logits = getLogits(slots, scores, products, getNumbers(slotOf(keyTicket, plan.stages)));
   t.release(numberPipe, keyTicket);
-  SoftmaxStep softmax = scores.getHeldStep(logits, carried[0], carried[1], getScratch(0), plan.polynomials);
+  SoftmaxStep softmax = scores.getHeldStep(logits, carried[0], getScratch(0), plan.polynomials);
+  softmax.sum = scores.addUp(carried[1], softmax);
   k.ifThen(k.lt(k.i32(0), step), [&] { correct(softmax.rescale, weightTicket); });
   t.acquire(weightPipe, weightTicket);
   storeWeights(softmax.weights, weightTicket);

@@ -143,10 +143,12 @@ void AttendKernel::endOther(unsigned group, Round &round) {
 }
 
 /// The products of the group's own step.
-void AttendKernel::multiplyOwn(unsigned group, const SoftmaxStep &softmax, Round &round) {
+void AttendKernel::multiplyOwn(unsigned group, ScoreTiles &scores, const SoftmaxStep &softmax, Round &round) {
   State &state = round.state;
-  state = {softmax.max, softmax.sum, rescale(state.output, softmax.rescale)};
-  state.output = t.waitMma(beginOutputs(group, group, t.toOperand(softmax.weights, elementType), state.output), 0);
+  state.max = softmax.max;
+  state.output = beginOutputs(group, group, t.toOperand(softmax.weights, elementType), rescale(state.output, softmax.rescale));
+  state.sum = scores.addUp(state.sum, softmax); // while the product is under way
+  state.output = t.waitMma(state.output, 0);
   t.release(turns[group].parts[group].pipe, round.keyTicket);
 }
 
@@ -165,7 +167,7 @@ void AttendKernel::takeTurns(unsigned group, const Slots &slots, ScoreTiles &sco
     t.publish(turnPipe, round.keyTicket);
     SoftmaxStep softmax = getSoftmaxOfTurn(group, slots, scores, products, round);
     t.release(turns[0].parts[1].pipe, round.keyTicket); // where the weights may be
-    multiplyOwn(group, softmax, round);
+    multiplyOwn(group, scores, softmax, round);
     followOther(group, scores, round);
     endOther(group, round);
   } else {
@@ -174,7 +176,7 @@ void AttendKernel::takeTurns(unsigned group, const Slots &slots, ScoreTiles &sco
     t.release(turns[1].parts[0].pipe, round.keyTicket);
     SoftmaxStep softmax = getSoftmaxOfTurn(group, slots, scores, products, round);
     endOther(group, round);
-    multiplyOwn(group, softmax, round);
+    multiplyOwn(group, scores, softmax, round);
   }
   round.keyTicket = next(round.keyTicket, 1);
   round.ticket = next(round.ticket, 1);

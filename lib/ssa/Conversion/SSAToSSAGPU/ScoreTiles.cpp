@@ -159,7 +159,7 @@ Value ScoreTiles::getHeldRescale(Value before, Value held) {
   return e.select(rescales, exp2(multiplyAdd(e.fsub(old.base, now.base), splatRows(factor), e.fsub(old.power, now.power))), one);
 }
 
-SoftmaxStep ScoreTiles::getHeldStep(Value logits, Value held, Value sum, Value scratch, int64_t polynomials) {
+SoftmaxStep ScoreTiles::getHeldStep(Value logits, Value held, Value scratch, int64_t polynomials) {
   SoftmaxStep step;
   Value stepMax = t.joinGroups(ssa_gpu::RowReduction::max, t.reduce(ssa_gpu::RowReduction::max, logits), scratch);
   step.max = e.select(outgrows(stepMax, held), stepMax, held);
@@ -173,8 +173,11 @@ SoftmaxStep ScoreTiles::getHeldStep(Value logits, Value held, Value sum, Value s
   step.weights = exp2(multiplyAdd(differences, splat(factor), minus));
   if (polynomials > 0)
     step.weights.getDefiningOp()->setAttr(polynomialsAttrName, e.builder.getI64IntegerAttr(polynomials));
-  step.sum = e.fadd(e.fmul(sum, step.rescale), t.reduce(ssa_gpu::RowReduction::sum, step.weights));
   return step;
+}
+
+Value ScoreTiles::addUp(Value sum, const SoftmaxStep &step) {
+  return e.fadd(e.fmul(sum, step.rescale), t.reduce(ssa_gpu::RowReduction::sum, step.weights));
 }
 
 Value ScoreTiles::getHeldReference(Value held) {

@@ -16,7 +16,7 @@ namespace mlir::ssa {
 
 /// One step of a softmax that sees its row in parts.
 struct SoftmaxStep {
-  Value max, sum; // of the row so far; a maximum is held until one is much greater, since outputs are dear to rescale
+  Value max, sum; // of the row so far; a maximum is held until one is much greater, since outputs are dear to rescale; the sum of a held step is added up later
   Value rescale;  // what earlier sums are to be multiplied by
   Value weights;  // of this part, relative to `max`
 };
@@ -50,7 +50,9 @@ public:
 
   /// The same with weights relative to a power of two at a maximum, so that rescaling rounds nothing; a single key's weight may then be rounded. Of eight weights so
   /// many are polynomials.
-  SoftmaxStep getHeldStep(Value logits, Value held, Value sum, Value scratch, int64_t polynomials);
+  SoftmaxStep getHeldStep(Value logits, Value held, Value scratch, int64_t polynomials);
+  /// The sum of the row so far, with that of a held step.
+  Value addUp(Value sum, const SoftmaxStep &step);
   Value getHeldRescale(Value before, Value held);
   Value getHeldReference(Value held);
 

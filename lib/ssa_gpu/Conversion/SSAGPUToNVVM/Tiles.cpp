@@ -321,20 +321,51 @@ struct ConvertStoreOperand : OpConversionPattern<StoreOperandOp> {
       rewriter.eraseOp(op);
       return success();
     }
-    auto pairType = VectorType::get({2}, op.getTarget().getType().getElementType());
-    for (unsigned half : {0, 1})
-      for (int64_t j = 0; j < getValuesPerThread(tile) / 4; ++j) {
-        Value pair = e.fromElements({e.extract(adaptor.getTile(), 4 * j + 2 * half), e.extract(adaptor.getTile(), 4 * j + 2 * half + 1)});
-        Value column = e.column(j, tile), piece = e.div(e.rem(column, 64), 8);
-        Value panel = e.offset(adaptor.getTarget(), e.mul(e.div(column, 64), rows * 128));
-        Value address = e.offset(e.swizzled(panel, rows, 0, e.row(half, rows), piece), e.mul(e.rem(column, 8), 2));
-        LLVM::StoreOp::create(rewriter, e.loc, arith::TruncFOp::create(rewriter, e.loc, pairType, pair), address, /*alignment=*/4);
-      }
+    // Chips that have roles store matrices.
+    if (op->getParentOfType<RolesOp>() && getValuesPerThread(tile) % 8 == 0)
+      storeMatrices(e, adaptor.getTile(), tile, adaptor.getTarget(), op.getTarget().getType());
+    else
+      storePairs(e, adaptor.getTile(), tile, adaptor.getTarget(), op.getTarget().getType());
     rewriter.eraseOp(op);
     return success();
   }
 
 private:
+  /// The two neighbours that a thread has in row number `half` of columns 8j .. 8j+7.
+  static Value getPair(ThreadEmitter &e, Value values, SharedType target, int64_t j, unsigned half) {
+    Value pair = e.fromElements({e.extract(values, 4 * j + 2 * half), e.extract(values, 4 * j + 2 * half + 1)});
+    return arith::TruncFOp::create(e.builder, e.loc, VectorType::get({2}, target.getElementType()), pair);
+  }
+
+  static void storePairs(ThreadEmitter &e, Value values, RankedTensorType tile, Value target, SharedType type) {
+    int64_t rows = tile.getDimSize(0);
+    for (unsigned half : {0, 1})
+      for (int64_t j = 0; j < getValuesPerThread(tile) / 4; ++j) {
+        Value column = e.column(j, tile), piece = e.div(e.rem(column, 64), 8);
+        Value panel = e.offset(target, e.mul(e.div(column, 64), rows * 128));
+        Value address = e.offset(e.swizzled(panel, rows, 0, e.row(half, rows), piece), e.mul(e.rem(column, 8), 2));
+        LLVM::StoreOp::create(e.builder, e.loc, getPair(e, values, type, j, half), address, /*alignment=*/4);
+      }
+  }
+
+  /// Four 8x8 matrices at a time, the rows of the warp and 16 columns; lane l gives the address of row l%8 of matrix l/8.
+  static void storeMatrices(ThreadEmitter &e, Value values, RankedTensorType tile, Value target, SharedType type) {
+    int64_t rows = tile.getDimSize(0), groups = getGroups(tile), share = tile.getDimSize(1) / groups;
+    Value row = e.add(e.mul(e.warpInGroup(rows), 16), e.rem(e.lane(), 16)), begin = groups == 1 ? e.i32(0) : e.mul(e.group(rows), share);
+    Type i32 = e.builder.getI32Type();
+    for (int64_t j = 0; j < share / 8; j += 2) {
+      SmallVector<Value> matrices;
+      for (int64_t i : {j, j + 1})
+        for (unsigned half : {0, 1})
+          matrices.push_back(LLVM::BitcastOp::create(e.builder, e.loc, i32, getPair(e, values, type, i, half)));
+      Value column = e.add(e.add(begin, 8 * j), e.mul(e.div(e.lane(), 16), 8));
+      Value panel = e.offset(target, e.mul(e.div(column, 64), rows * 128));
+      Value address = e.swizzled(panel, rows, 0, row, e.div(e.rem(column, 64), 8));
+      NVVM::StMatrixOp::create(e.builder, e.loc, address, matrices, NVVM::MMALayout::row, NVVM::LdStMatrixShapeAttr::get(e.builder.getContext(), 8, 8),
+                               NVVM::LdStMatrixEltType::B16);
+    }
+  }
+
   /// All that a thread has of its row, in pieces of 16 bytes.
   static void storeWhole(ThreadEmitter &e, Value values, RankedTensorType tile, Value target, SharedType type) {
     int64_t width = type.getPieceColumns(), panelColumns = type.getPanelColumns(), rows = tile.getDimSize(0);
