@@ -92,21 +92,24 @@ func.func @window(%q: !q, %k: !kv, %v: !kv) -> !q {
 // CHECK: ssa_gpu.await
 // CHECK: ssa_gpu.columns %{{.*}} {first = 0 : i64} : <64x320xbf16> -> <64x256xbf16>
 // CHECK: ssa_gpu.mma wgmma async %{{.*}}, %{{.*}}, %{{.*}} : !ssa_gpu.shared<64x64xbf16>, <64x256xbf16>
-// The end of a list is looked for, and the rows of its first step are looked up, before producers wait for room for queries; numbers come behind the copies of a
-// part, which do not wait for them.
+// The end of a list is looked for, and the rows of its first step are looked up, before producers wait for room; queries come behind the keys of the first
+// group's step, numbers behind the copies of a part, which do not wait for them.
 // CHECK: }, {
 // CHECK: llvm.nvvm.vote.ballot.sync
 // CHECK: %[[FIRST:.*]] = ssa_gpu.find_rows
 // CHECK: memref.load
-// CHECK: ssa_gpu.acquire
-// CHECK: ssa_gpu.copy_box
-// CHECK: ssa_gpu.fill
-// CHECK: ssa_gpu.publish
 // CHECK: scf.for {{.*}} iter_args(%[[FOUND:.*]] = %[[FIRST]],
 // CHECK: ssa_gpu.acquire
 // CHECK: ssa_gpu.copy_rows %{{.*}} at %[[FOUND]] to
 // CHECK-NEXT: arith
 // CHECK-NEXT: ssa_gpu.fill
+// CHECK: ssa_gpu.publish
+// CHECK: ssa_gpu.copy_rows %{{.*}} at %[[FOUND]] to
+// CHECK: ssa_gpu.publish
+// CHECK: scf.if
+// CHECK: ssa_gpu.acquire
+// CHECK: ssa_gpu.copy_box
+// CHECK: ssa_gpu.fill
 // CHECK: ssa_gpu.publish
 // CHECK-NOT: ssa_gpu.finish_copies
 // CHECK-LABEL: func.func @latent

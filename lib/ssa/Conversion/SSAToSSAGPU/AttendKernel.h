@@ -296,8 +296,8 @@ private:
   /// What is to be copied in a step: of each stretch the first number and how many there are, or the places of the rows of keys and values.
   using Lookup = SmallVector<Value>;
   Lookup lookUp(const Item &item, const Slots &slots, Value step);
-  Value copySteps(const Item &item, const Slots &slots, Value steps, const Lookup &found, Value first);
-  SmallVector<Value> produceTwoTurns(const Item &item, const Slots &slots, Value step, const Lookup &first, const Lookup &second, Value ticket);
+  Value copySteps(const Item &item, const Slots &slots, Value steps, const Lookup &found, Value first, Hook produceQueries = nullptr);
+  SmallVector<Value> produceTwoTurns(const Item &item, const Slots &slots, Value step, const Lookup &first, const Lookup &second, Value ticket, Hook produceQueries);
   static KeySlots::Step getStretches(ValueRange found);
   /// The numbers of a step, for the mask: those of all its slots, or of each stretch the first one and how many there are.
   void loadNumbers(const Slots &slots, Value step, const Lookup &found, const Numbers &numbers);

@@ -132,11 +132,15 @@ void AttendKernel::produce(Value total) {
     }
     Value querySlot = slotOf(tickets[0], plan.querySlots);
     Lookup found = lookUp(item, all.front(), k.i32(0));
-    t.acquire(queryPipe, tickets[0]);
-    loadQueries(item, t.slot(queryRing, querySlot), tickets[0]);
-    storeSteps(steps, t.slot(stepsRing, querySlot));
-    t.publish(queryPipe, tickets[0]);
-    Value ticket = copySteps(item, all.front(), steps.front(), found, tickets[1]);
+    auto produceQueries = [&] {
+      t.acquire(queryPipe, tickets[0]);
+      loadQueries(item, t.slot(queryRing, querySlot), tickets[0]);
+      storeSteps(steps, t.slot(stepsRing, querySlot));
+      t.publish(queryPipe, tickets[0]);
+    };
+    if (!plan.takesTurns) // else behind the first keys
+      produceQueries();
+    Value ticket = copySteps(item, all.front(), steps.front(), found, tickets[1], produceQueries);
     for (const Slots &slots : ArrayRef(all).drop_front())
       ticket = produceSteps(item, slots, steps[slots.source->number], ticket);
     return {next(tickets[0], plan.querySlots), ticket};
@@ -153,14 +157,14 @@ Value AttendKernel::produceSteps(const Item &item, const Slots &slots, Value ste
 }
 
 /// The same by copies of rows or boxes, those of the first step `found`.
-Value AttendKernel::copySteps(const Item &item, const Slots &slots, Value steps, const Lookup &found, Value first) {
+Value AttendKernel::copySteps(const Item &item, const Slots &slots, Value steps, const Lookup &found, Value first, Hook produceQueries) {
   Lookup carried = found;
   carried.push_back(first);
   return k.loop(k.i32(0), steps, k.i32(plan.takesTurns ? 2 : 1), carried, [&](Value step, ValueRange carried) -> SmallVector<Value> {
     Lookup found(carried.drop_back()), following = lookUp(item, slots, k.add(step, k.i32(1)));
     Value ticket = carried.back();
     if (plan.takesTurns)
-      return produceTwoTurns(item, slots, step, found, following, ticket);
+      return produceTwoTurns(item, slots, step, found, following, ticket, produceQueries);
     Value stage = slotOf(ticket, plan.stages), after = next(ticket, plan.stages);
     t.acquire(keys.pipe, ticket);
     loadNumbers(slots, step, found, getNumbers(stage));

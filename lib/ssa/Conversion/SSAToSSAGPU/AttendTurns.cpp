@@ -45,7 +45,7 @@ void AttendKernel::allocateTurns() {
 
 /// The steps of both groups, part by part in the order in which products ask for them.
 SmallVector<Value> AttendKernel::produceTwoTurns(const Item &item, const Slots &slots, Value step, const Lookup &first, const Lookup &second,
-                                                 Value ticket) {
+                                                 Value ticket, Hook produceQueries) {
   auto begin = [&](unsigned group, unsigned part) {
     const Turn &turn = turns[group];
     const Lookup &found = group == 0 ? first : second;
@@ -58,6 +58,8 @@ SmallVector<Value> AttendKernel::produceTwoTurns(const Item &item, const Slots &
   };
   begin(0, 0);
   begin(0, 1);
+  if (produceQueries) // which wait for the last products of the item before, where there is room for these keys long since
+    k.ifThen(k.eq(step, k.i32(0)), produceQueries);
   SmallVector<Value> following = lookUp(item, slots, k.add(step, k.i32(2)));
   begin(1, 1);
   begin(1, 0);
@@ -154,7 +156,7 @@ void AttendKernel::multiplyOwn(unsigned group, ScoreTiles &scores, const Softmax
 
 /// A round: a step of each group.
 void AttendKernel::takeTurns(unsigned group, const Slots &slots, ScoreTiles &scores, Value lhs, Round &round) {
-  if (group == 1) { // once the other group has its scores: then tensor cores work during its softmax
+  if (group == 1) { // once the other group has begun its own, which then come first: tensor cores work during its softmax
     t.await(turnPipe, round.keyTicket);
     t.release(turnPipe, round.keyTicket);
   }
@@ -162,9 +164,9 @@ void AttendKernel::takeTurns(unsigned group, const Slots &slots, ScoreTiles &sco
   Value products = beginScoresOfTurn(group, group, lhs, round.keyTicket, getZeroScores());
   products = beginScoresOfTurn(group, 1 - group, lhs, round.keyTicket, products);
   if (group == 0) {
-    products = t.waitMma(products, 0);
     t.acquire(turnPipe, round.keyTicket);
     t.publish(turnPipe, round.keyTicket);
+    products = t.waitMma(products, 0);
     SoftmaxStep softmax = getSoftmaxOfTurn(group, slots, scores, products, round);
     t.release(turns[0].parts[1].pipe, round.keyTicket); // where the weights may be
     multiplyOwn(group, scores, softmax, round);
