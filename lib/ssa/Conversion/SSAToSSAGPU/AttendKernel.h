@@ -255,6 +255,7 @@ private:
   SoftmaxStep getSoftmaxOfTurn(unsigned group, const Slots &slots, ScoreTiles &scores, Value products, const Round &round);
   void multiplyOwn(unsigned group, ScoreTiles &scores, const SoftmaxStep &softmax, Round &round);
   void followOther(unsigned group, ScoreTiles &scores, Round &round);
+  void beginOther(unsigned group, Round &round);
   void endOther(unsigned group, Round &round);
   Value beginOutputs(unsigned group, unsigned turn, Value weights, Value output);
   void shareWeights(unsigned group, const SoftmaxStep &softmax, Value ticket);

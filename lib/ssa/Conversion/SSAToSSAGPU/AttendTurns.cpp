@@ -121,12 +121,10 @@ Value AttendKernel::beginOutputs(unsigned group, unsigned turn, Value weights, V
 }
 
 SoftmaxStep AttendKernel::getSoftmaxOfTurn(unsigned group, const Slots &slots, ScoreTiles &scores, Value products, const Round &round) {
-  SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, turns[group].numbers, round.state.max, round.state.sum, [] {});
-  shareWeights(group, softmax, round.ticket);
-  return softmax;
+  return getSoftmaxStep(slots, scores, products, turns[group].numbers, round.state.max, round.state.sum, [] {});
 }
 
-/// What the other group's step makes of the state; begins its products.
+/// What the maxima of the other group's step make of the state.
 void AttendKernel::followOther(unsigned group, ScoreTiles &scores, Round &round) {
   unsigned other = 1 - group;
   State &state = round.state;
@@ -134,7 +132,11 @@ void AttendKernel::followOther(unsigned group, ScoreTiles &scores, Round &round)
   t.await(turns[other].parts[group].pipe, round.keyTicket);
   Value max = getSharedRows(other), factors = scores.getHeldRescale(state.max, max);
   state = {max, k.fmul(state.sum, factors), rescale(state.output, factors)};
-  state.output = beginOutputs(group, other, getSharedWeights(other), state.output);
+}
+
+void AttendKernel::beginOther(unsigned group, Round &round) {
+  unsigned other = 1 - group;
+  round.state.output = beginOutputs(group, other, getSharedWeights(other), round.state.output);
 }
 
 void AttendKernel::endOther(unsigned group, Round &round) {
@@ -168,15 +170,19 @@ void AttendKernel::takeTurns(unsigned group, const Slots &slots, ScoreTiles &sco
     t.publish(turnPipe, round.keyTicket);
     products = t.waitMma(products, 0);
     SoftmaxStep softmax = getSoftmaxOfTurn(group, slots, scores, products, round);
+    shareWeights(group, softmax, round.ticket);
     t.release(turns[0].parts[1].pipe, round.keyTicket); // where the weights may be
     multiplyOwn(group, scores, softmax, round);
     followOther(group, scores, round);
+    beginOther(group, round);
     endOther(group, round);
   } else {
     followOther(group, scores, round);
-    products = t.waitMma(products, 1);
+    products = t.waitMma(products, 0);
     t.release(turns[1].parts[0].pipe, round.keyTicket);
     SoftmaxStep softmax = getSoftmaxOfTurn(group, slots, scores, products, round);
+    beginOther(group, round); // behind the maxima: while it is begun this group does nothing else
+    shareWeights(group, softmax, round.ticket);
     endOther(group, round);
     multiplyOwn(group, scores, softmax, round);
   }
