@@ -8,6 +8,8 @@ from gpu_patterns import examples, keys, op, per_query, queries
 # With more tiles of queries than a GPU has multiprocessors: few queries of many sequences, and many of few.
 MANY = ((133, 3, 300), (133, 1, 20))
 LONG = ((3, 640, 700),)
+# With so few that rows in stretches are split into parts, in a tile of which nobody sees a score, too.
+SPLIT = ((1, 1, 40), (1, 5, 2050), (2, 17, 777), (1, 3, 20000))
 
 
 def whole(heads, dim, elem="bf16"):
@@ -90,7 +92,7 @@ def add_streams(few):
     """Rows that are selected from while they are being scored: several stretches, and lists that are full."""
     causal, softmax = "mask = #ssa.mask<causal>", "normalize = softmax, reduce = sum"
     forced = f"{causal}, init_blocks = 1, local_blocks = 2"
-    sizes = ((9, 3, 900), (9, 40, 1500))
+    sizes = ((9, 3, 900), (9, 40, 1500)) + SPLIT
     select_form("stream 100 tokens", 16, 16, 16, 100, f"{causal}, reduce = sum", causal, (1, 1), stretch=128, sizes=sizes)
     select_form("stream 20 tokens, ties", 16, 16, 16, 20, "scale = 0.5, reduce = sum", "threshold = 0.5", (1, 1), exact=True, stretch=64, sizes=sizes)
     select_form("stream 90 tokens of 3 heads, forced", 48, 16, 16, 90, f"{causal}, reduce = max, scale = 0.5", forced, (1, 1), exact=True, stretch=192, sizes=sizes)
@@ -106,7 +108,7 @@ def add_streams(few):
                                                     ("max", (1, 1), 16, 16, 192)):
         select_form(f"stream {width} of {blocks[0]}/{blocks[1]} regrouped to {regrouped}, {kind}", 32, 2, 64, width,
                     f"{causal}, {softmax if blocks[0] > 1 else 'scale = 0.5, reduce = sum'}", forced, blocks, stretch=stretch, rebin=(kind, regrouped),
-                    sizes=((67, 3, 2050), (67, 20, 777)))
+                    sizes=((67, 3, 2050), (67, 20, 777)) + SPLIT + ((1, 20, 20), (1, 50, 50)))
     exact = (("weights", "w", "tensor<?x64x?xf32>", few(-1, 0, 1, 2)(lambda b, m, n: (b, 64, m))),
              ("scales", "sc", "tensor<?x1x?xf32>", few(-1, 0, 1, 2)(lambda b, m, n: (b, 1, n))))
     pairs = (("weights", "w", "tensor<?x24x?xf32>", few(-1, 0, 1, 2)(lambda b, m, n: (b, 24, m))),

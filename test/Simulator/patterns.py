@@ -31,7 +31,7 @@ BOUNDS = {"bf16": 2.0**-8, "f16": 2.0**-11, "f32": 2.0**-12}
 FAST = ((1, 37, 67),)
 # Of these, more: lists that are full, several steps of keys, several blocks of queries, no keys beside other parts, no summaries beside keys.
 MORE = {"nsa": (1, 3, 1100), "xattention": (1, 130, 260), "moba": (1, 5, 700), "msa": (1, 5, 1900), "quest": (1, 1, 600), "topk 64 within 40 blocks of 64": (1, 3, 5000),
-        "stream 200 tokens, f8": (1, 37, 700), "stream 60 tokens of 24 heads, window and sink": (1, 70, 1100), "select 2048 tokens, f8": (1, 3, 2500),
+        "stream 200 tokens, f8": (1, 37, 700), "stream 16 of 32/16 regrouped to 64, sum": (1, 50, 50), "nsa_select": (1, 20, 20), "stream 60 tokens of 24 heads, window and sink": (1, 70, 1100), "select 2048 tokens, f8": (1, 3, 2500),
         "merge in the kernel: three parts, group 3": (1, 5, 0), "mix in the kernel: three parts, group 3": (1, 5, 0), "merge in one kernel: summaries and other keys": (1, 5, 7)}
 
 

@@ -30,7 +30,7 @@ func.func @by_hand(%q: !q, %kc: !k, %k: !k) -> !sel {
 
 // Scores that are regrouped on the way, and wide lists, are selected from as they come: memory does not depend on how long rows are.
 // CHECK-LABEL: @regrouped
-// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<min_columns = 1024, max_columns = 2147483647, stretch = 2048>
+// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<min_columns = 0, max_columns = 2147483647, stretch = 2048>
 func.func @regrouped(%q: !q, %kc: !k, %k: !k) -> !sel {
   %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<32, stride = 16>, reduce = sum} : !q, !k, !k -> !s
   %i = ssa.rebin sum %s of %k {from = #ssa.blocks<32, stride = 16>, to = #ssa.blocks<64>} : !s, !k -> !s
@@ -40,7 +40,7 @@ func.func @regrouped(%q: !q, %kc: !k, %k: !k) -> !sel {
 
 // Stretches are as long as their memory allows.
 // CHECK-LABEL: @wide
-// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<min_columns = 1024, max_columns = 2147483647, stretch = 4096>
+// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<min_columns = 0, max_columns = 2147483647, stretch = 4096>
 func.func @wide(%q: !q, %kc: !k, %k: !k) -> !ssa.selection<?x2x?x65, key_block = 64, sorted> {
   %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<64>, reduce = sum} : !q, !k, !k -> !s
   %a = ssa.topk %s of %k : !s, !k -> !ssa.selection<?x2x?x65, key_block = 64, sorted>

@@ -373,7 +373,9 @@ def SSA_FusedSelectAttr : AttrDef<SSA_Dialect, "FusedSelect"> {
     - `max_columns`: rows of more scores do, too.
     - `stretch`: if not 0, rows are selected from while they are being scored, so many columns of scores at a time, and only what may be among
       the greatest is kept: memory does not depend on how long rows are. If 0, a row is selected from when it is complete. Each block of the
-      kernel has memory for two sets of its rows, of `stretch` or of `max_columns` scores.
+      kernel has memory for two sets of its rows, of `stretch` or of `max_columns` scores. With lists of up to 128 entries, a call with fewer tiles of
+      rows than there are multiprocessors splits rows into parts, and a second kernel selects from what these leave; with `min_columns = 0` and the greatest
+      `max_columns` there is no long way then.
 
     Example: `#ssa.fused_select<min_columns = 1024, max_columns = 4096>`.
   }];
@@ -390,6 +392,13 @@ def SSA_FusedSelectAttr : AttrDef<SSA_Dialect, "FusedSelect"> {
     /// it counts as full.
     static int64_t getListTrigger(int64_t width) { return std::max<int64_t>(2 * width, 256); }
     static int64_t getListEntries(int64_t width, int64_t stretch) { return getListTrigger(width) + std::max(stretch, width); }
+    /// Into how many parts a call with fewer tiles of rows than multiprocessors may split its rows, 1 if it may not: so many that a warp can select from
+    /// the lists of all. Where rows are split up no call needs the long way.
+    static int64_t getMaxParts(int64_t width, int64_t stretch) {
+      constexpr int64_t mostEntries = 512, leastParts = 4, mostParts = 32;
+      int64_t parts = std::min(mostEntries / std::max<int64_t>(width, 1), mostParts);
+      return stretch && parts >= leastParts ? parts : 1;
+    }
   }];
 }
 

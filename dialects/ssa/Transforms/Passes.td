@@ -37,7 +37,7 @@ def SSAFusePass : Pass<"ssa-fuse", "::mlir::ModuleOp"> {
     result. Declines, with a remark, where what such kernels make is used by others, too, or none is on tensor cores.
   }];
   let options = [Option<"bytes", "bytes", "int64_t", "402653184", "what the scores may take that such a kernel is at">,
-                 Option<"minColumns", "min-columns", "int64_t", "1024", "the shortest rows for which it is faster">];
+                 Option<"minColumns", "min-columns", "int64_t", "1024", "the shortest rows for which it is faster, where there is another way">];
 }
 
 def SSAJoinSelectionsPass : Pass<"ssa-join-selections", "::mlir::ModuleOp"> {

@@ -135,7 +135,9 @@ struct Fuse : ssa::impl::SSAFusePassBase<Fuse> {
       return decline(reason);
     if (columns == 0)
       return decline("its scores need more than " + Twine(bytes.getValue()) + " bytes");
-    op->setAttr(FusedSelectAttr::attrName(), FusedSelectAttr::get(&getContext(), std::min<int64_t>(minColumns, columns), columns, kernel.stretch));
+    bool splits = FusedSelectAttr::getMaxParts(op.getType().getWidth(), kernel.stretch) > 1; // there is no other way then
+    int64_t leastColumns = splits ? 0 : std::min<int64_t>(minColumns, columns);
+    op->setAttr(FusedSelectAttr::attrName(), FusedSelectAttr::get(&getContext(), leastColumns, columns, kernel.stretch));
   }
 };
 

@@ -148,6 +148,8 @@ public:
   /// Nothing if there is no such kernel for the chain.
   static std::optional<RouteSelect> get(HostFunction &host, const SelectChain &chain);
 
+  /// Whether it is used whatever a call's sizes are: then there is no need for the long way.
+  bool isAlwaysUsed() const;
   /// On the host: whether it is to be used for all rows; the bytes that it needs of memory for a row.
   Value isUsed() const;
   Value getBytesPerRow() const;
@@ -161,6 +163,8 @@ private:
   int64_t getSelectorBytes() const;
   std::optional<RouteRolePlans> getPlans(const RouteContext &context) const;
   RouteStream getStream() const;
+  Value countTiles(Value query) const;
+  Value countParts(Value query, int64_t keysOfStep) const;
 
   HostFunction *host;
   mutable RouteOp route; // their accessors are not const
@@ -168,7 +172,7 @@ private:
   mutable TopKOp topk;
   FusedSelectAttr fused;
   int64_t tileQueries = 0, blocks = 0;
-  Value maxBatches, maxRows, scratch, maxima, lists;
+  Value maxBatches, maxRows, scratch, maxima, lists, partLists;
 };
 
 /// Makes the kernels of a `topk` that has chunks, and of all that leads to it.

@@ -41,7 +41,8 @@ void SelectRoleKernel::storeTo(TileEmitter &t, RouteArgument a, Value ticket, Va
     t.storeRows(scores, view.buffer, keys, /*width=*/2, place);
 }
 
-void SelectRoleKernel::addSelectRoles(Value total, int64_t registers, ItemBody consume, llvm::function_ref<void()> beginSelecting, ItemBody select) {
+void SelectRoleKernel::addSelectRoles(Value total, int64_t registers, llvm::function_ref<void(Value item)> decode, ItemBody consume,
+                                      llvm::function_ref<void()> beginSelecting, ItemBody select) {
   Value zero = i32(0);
   // Under a causal mask tiles are shorter and shorter.
   auto forEach = [&](ValueRange tickets, ItemBody body) {
@@ -58,11 +59,11 @@ void SelectRoleKernel::addSelectRoles(Value total, int64_t registers, ItemBody c
            });
 }
 
-TopKOperands SelectRoleKernel::getOperands() {
+TopKOperands ssa::getSelectOperands(KernelBuilder &k, const RouteContext &c) {
   TopKOperands in;
-  in.selection = get(RouteArgument::selection);
-  in.tokens = get(RouteArgument::topkTokens);
-  in.queries = get(RouteArgument::topkQueries);
+  in.selection = c.get(k, RouteArgument::selection);
+  in.tokens = c.get(k, RouteArgument::topkTokens);
+  in.queries = c.get(k, RouteArgument::topkQueries);
   return in;
 }
 
@@ -139,7 +140,7 @@ void RouteSelectKernel::build(int64_t maxBlocks) {
   TileEmitter t(*this, plan.keys);
   rowsPipe = t.allocPipe(sets, plan.consumers(keysFirst) / warpSize, numSelectors / warpSize);
   constexpr int64_t registers = 72; // of selectors, and of the producers
-  addSelectRoles(total, registers, [&](Value item, ValueRange tickets) { return consume(item, tickets); },
+  addSelectRoles(total, registers, [&](Value item) { decode(item); }, [&](Value item, ValueRange tickets) { return consume(item, tickets); },
                  [&] { selector.useMemory(lists, index(0), mul(toIndex(getSelector()), index(selector.getListWords()))); },
                  [&](Value item, ValueRange tickets) { return select(item, tickets[0], selector); });
   finish();
@@ -186,13 +187,34 @@ std::optional<RouteSelect> RouteSelect::get(HostFunction &host, const SelectChai
   return result;
 }
 
+Value RouteSelect::countTiles(Value query) const {
+  Emitter e(host->builder, topk.getLoc());
+  return e.mul(e.mul(e.dim(query, 0), e.index(route.getType().getDimSize(1))), e.ceilDiv(e.dim(query, 2), e.index(tileQueries)));
+}
+
+bool RouteSelect::isAlwaysUsed() const {
+  return fused.getMinColumns() == 0 && fused.getMaxColumns() == std::numeric_limits<int32_t>::max() && getStream().splits();
+}
+
 /// Where there are fewer tiles of rows than multiprocessors, rows are better split up.
 Value RouteSelect::isUsed() const {
   Emitter e(host->builder, topk.getLoc());
-  Value query = host->getBuffer(route.getQuery()), columns = e.dim(host->getBuffer(route.getKey()), 2);
-  Value tiles = e.mul(e.mul(e.dim(query, 0), e.index(route.getType().getDimSize(1))), e.ceilDiv(e.dim(query, 2), e.index(tileQueries)));
+  if (isAlwaysUsed())
+    return e.bit(true);
+  Value columns = e.dim(host->getBuffer(route.getKey()), 2);
   Value isLong = e.le(e.index(std::max<int64_t>(fused.getMinColumns(), 1)), columns), fits = e.le(columns, e.index(fused.getMaxColumns()));
-  return e.both(e.both(isLong, fits), e.le(e.index(blocks), tiles));
+  Value used = e.both(isLong, fits);
+  return getStream().splits() ? used : e.both(used, e.le(e.index(blocks), countTiles(host->getBuffer(route.getQuery()))));
+}
+
+/// A part for every multiprocessor, of some steps at least; where more than half of them have a tile, so many that the last round is short.
+Value RouteSelect::countParts(Value query, int64_t keysOfStep) const {
+  constexpr int64_t leastSteps = 4, partsOfMany = 4;
+  Emitter e(host->builder, topk.getLoc());
+  Value tiles = countTiles(query), one = e.index(1), columns = e.dim(host->getBuffer(route.getKey()), 2);
+  Value ofMany = e.select(e.lt(tiles, e.index(blocks)), e.index(partsOfMany), one);
+  Value parts = e.select(e.le(tiles, e.index(blocks / 2)), e.div(e.index(blocks), e.max(tiles, one)), ofMany);
+  return e.min(parts, e.min(e.index(getStream().maxParts), e.max(e.div(columns, e.index(leastSteps * keysOfStep)), one)));
 }
 
 /// Of a softmax that makes its sums: a reference, and maximum and sum of each part.
@@ -204,7 +226,10 @@ Value RouteSelect::getBytesPerRow() const {
   return e.mul(e.index(route.getQuery().getType().getDimSize(1) * 4), e.add(e.mul(parts, e.index(2)), e.index(1)));
 }
 
-RouteStream RouteSelect::getStream() const { return {fused.getStretch(), rebin ? Regroup(rebin) : Regroup()}; }
+RouteStream RouteSelect::getStream() const {
+  int64_t stretch = fused.getStretch();
+  return {stretch, rebin ? Regroup(rebin) : Regroup(), FusedSelectAttr::getMaxParts(topk.getType().getWidth(), stretch)};
+}
 
 void RouteSelect::allocate(Value isUsed, Value batches, Value rows) {
   Emitter e(host->builder, topk.getLoc());
@@ -215,9 +240,11 @@ void RouteSelect::allocate(Value isUsed, Value batches, Value rows) {
   Type f32Type = host->builder.getF32Type();
   if (fused.getStretch()) {
     RouteStream stream = getStream();
-    int64_t entries = FusedSelectAttr::getListEntries(topk.getType().getWidth(), stream.getColumnsAtATime());
+    Type i32Type = host->builder.getI32Type();
     scratch = allocate(setRows, e.index(stream.getFront() + stream.stretch), f32Type);
-    lists = allocate(e.index(tileQueries), e.index(2 * entries), host->builder.getI32Type());
+    lists = allocate(e.index(tileQueries), e.index(2 * stream.getListEntries(topk)), i32Type);
+    if (stream.splits()) // fewer tiles than blocks
+      partLists = host->allocateWorkspace(topk.getLoc(), {e.mul(count, e.index(tileQueries)), e.index(2 * stream.getPartEntries(topk))}, i32Type);
     return;
   }
   Value columns = e.dim(host->getBuffer(route.getKey()), 2), groups = e.index(RouteSelectKernel::groups);
@@ -244,9 +271,17 @@ LogicalResult RouteSelect::build(const RowPart &part, Value selection) const {
   context.addArgument(RouteArgument::topkQueries, part.getQueries(e, queries, topk.getType().getQueryBlock()));
   context.addArgument(RouteArgument::scratch, scratch);
   context.addArgument(lists ? RouteArgument::lists : RouteArgument::maxima, lists ? lists : maxima);
-  if (fused.getStretch())
-    getStream().build(context, plans->scores, topk, target.numSMs());
-  else
+  if (!fused.getStretch()) {
     RouteSelectKernel(context, plans->scores, topk).build(target.numSMs());
+    return success();
+  }
+  RouteStream stream = getStream();
+  if (stream.splits()) {
+    context.addArgument(RouteArgument::rowParts, countParts(context.getHost(RouteArgument::query), plans->scores.keys));
+    context.addArgument(RouteArgument::partLists, partLists);
+  }
+  stream.build(context, plans->scores, topk, target.numSMs());
+  if (stream.splits())
+    e.ifThen(e.lt(e.index(1), context.getHost(RouteArgument::rowParts)), [&] { stream.buildParts(context, plans->scores, topk); });
   return success();
 }

@@ -11,6 +11,9 @@
 
 namespace mlir::ssa {
 
+/// What selectors of a kernel have of the op's operands.
+TopKOperands getSelectOperands(KernelBuilder &k, const RouteContext &c);
+
 /// Kernels with roles, of which some warps select from the rows that others score.
 class SelectRoleKernel : public RouteRoleKernel {
 public:
@@ -27,15 +30,15 @@ protected:
 
   void decode(Value item);
   using ItemBody = llvm::function_ref<SmallVector<Value>(Value item, ValueRange tickets)>;
-  /// The three roles, over all items: `consume` scores an item, with three tickets; `select` selects from one, with a ticket. `beginSelecting` is for
-  /// selectors before their first. Selectors and producers have so many registers.
-  void addSelectRoles(Value total, int64_t registers, ItemBody consume, llvm::function_ref<void()> beginSelecting, ItemBody select);
+  /// The three roles, over all items: `decode` tells producers what an item has, `consume` scores one, with three tickets; `select` selects from one,
+  /// with a ticket. `beginSelecting` is for selectors before their first. Selectors and producers have so many registers.
+  void addSelectRoles(Value total, int64_t registers, llvm::function_ref<void(Value item)> decode, ItemBody consume, llvm::function_ref<void()> beginSelecting,
+                      ItemBody select);
   /// Row `query` (index) of the set of a ticket, in this block's memory.
   SmallVector<Value> placeOf(Value ticket, Value query);
   /// Stores scores, a row for every query, behind row 0 of a ticket's set.
   void storeTo(TileEmitter &t, RouteArgument a, Value ticket, Value scores, Value firstColumn);
-  /// What selectors have of the op's operands.
-  TopKOperands getOperands();
+  TopKOperands getOperands() { return getSelectOperands(*this, c); }
   /// The selector's number among its kind (i32).
   Value getSelector() { return sub(warp(), i32((getNumThreads() - others) / warpSize)); }
 
@@ -47,15 +50,23 @@ protected:
 struct RouteStream {
   int64_t stretch;
   Regroup regroup;
+  /// Into how many parts a call with few rows may split each of them, for a block each. Each leaves the best that it has, and a second kernel selects
+  /// from these (`buildParts`).
+  int64_t maxParts;
 
   static constexpr int64_t selectors = 224;
+  bool splits() const { return maxParts > 1; }
   /// Columns before those of a stretch that a row has: the last ones of the stretch before.
   int64_t getFront() const { return llvm::alignTo(regroup.before, 8); }
   /// The most columns of the selection's row that come with a stretch.
   int64_t getColumnsAtATime() const { return regroup.getMaxColumns(stretch); }
+  /// Entries of a row's list, and of the lists that its parts leave.
+  int64_t getListEntries(TopKOp topk) const { return FusedSelectAttr::getListEntries(topk.getType().getWidth(), getColumnsAtATime()); }
+  int64_t getPartEntries(TopKOp topk) const { return maxParts * topk.getType().getWidth(); }
   /// Shared memory of the selectors, for as many queries as a tile has at most.
   static int64_t getSharedBytes();
   void build(RouteContext &c, const RoutePlan &plan, TopKOp topk, int64_t maxBlocks) const;
+  void buildParts(RouteContext &c, const RoutePlan &plan, TopKOp topk) const;
 };
 
 } // namespace mlir::ssa

@@ -7,6 +7,9 @@
 // row is one warp's, from its first column to the last. Where scores are regrouped on the way, selectors regroup them as they read them; what
 // a score joins of the stretch before, the warp has moved to the front of its row in the next set.
 //
+// Where there are few tiles of rows an item is a part of one, some of its steps. A part begins a step early where scores are regrouped, and leaves
+// its best columns in memory, from which a second kernel selects: parts are in the order of columns, and so are their lists.
+//
 //===----------------------------------------------------------------------===//
 
 #include "RouteSelect.h"
@@ -29,6 +32,7 @@ public:
   static constexpr int64_t warps = RouteStream::selectors / warpSize;
 
 private:
+  void decodePart(Value item);
   /// Columns of the scores: those of an item are in steps `beginStep` .. `endStep`-1, in stretches.
   struct Stretch {
     Value first, end; // columns (i32)
@@ -39,12 +43,19 @@ private:
   SmallVector<Value> select(Value item, Value ticket, StreamSelector &selector);
   void forEachRow(StreamSelector &selector, llvm::function_ref<void(Value query)> body);
   void takeStretch(StreamSelector &selector, Value number, Value ticket, Value query);
+  void finishRow(StreamSelector &selector, Value query);
+  /// `v` where the item has the first or last part of its rows, else `otherwise`.
+  Value ifFirst(Value v, Value otherwise) { return part ? select(eq(part, i32(0)), v, otherwise) : v; }
+  Value ifLast(Value v, Value otherwise) { return part ? select(eq(part, sub(countParts(), i32(1))), v, otherwise) : v; }
+  Value countParts() { return toI32(get(RouteArgument::rowParts)); }
   void moveToFront(Value ticket, Value query);
   Value loadRegrouped(ArrayRef<Value> place, const Stretch &stretch, Value column);
   using Emitter::select;
 
   const RouteStream &stream;
   Value shared;
+  // Of the item: its tile (index), the part of its rows (i32; null if they are whole), the steps (i32) that rows have, and the first that is no other part's.
+  Value tile, part, rowBegin, rowEnd, ownBegin;
 };
 
 } // namespace
@@ -52,6 +63,25 @@ private:
 //===----------------------------------------------------------------------===//
 // Scoring
 //===----------------------------------------------------------------------===//
+
+void RouteStreamKernel::decodePart(Value item) {
+  tile = item;
+  if (stream.splits()) {
+    tile = div(item, get(RouteArgument::rowParts));
+    part = toI32(rem(item, get(RouteArgument::rowParts)));
+  }
+  decode(tile);
+  rowBegin = ownBegin = beginStep;
+  rowEnd = endStep;
+  if (!part)
+    return;
+  Value steps = ceilDiv(sub(rowEnd, rowBegin), countParts());
+  ownBegin = min(add(rowBegin, mul(part, steps)), rowEnd);
+  endStep = min(add(ownBegin, steps), rowEnd);
+  beginStep = ownBegin;
+  if (stream.regroup.before) // scores of the step before are joined with the first ones
+    beginStep = select(lt(ownBegin, endStep), max(sub(ownBegin, i32(1)), rowBegin), ownBegin);
+}
 
 RouteStreamKernel::Stretch RouteStreamKernel::getStretch(Value number) {
   Value first = mul(add(beginStep, mul(number, i32(stream.stretch / keys))), i32(keys));
@@ -61,7 +91,7 @@ RouteStreamKernel::Stretch RouteStreamKernel::getStretch(Value number) {
 
 SmallVector<Value> RouteStreamKernel::consume(Value item, ValueRange tickets) {
   TileEmitter t = getConsumerTiles();
-  decode(item);
+  decodePart(item);
   takeReferences(t);
   t.await(queryPipe, tickets[0]);
   useQuerySlot(t, i32(0));
@@ -145,9 +175,9 @@ void RouteStreamKernel::takeStretch(StreamSelector &selector, Value number, Valu
   const Regroup &regroup = stream.regroup;
   Stretch stretch = getStretch(number);
   Value isLast = eq(number, sub(countStretches(), i32(1)));
-  Value first = div(stretch.first, i32(regroup.ratio)), end = div(stretch.end, i32(regroup.ratio));
+  Value first = div(max(stretch.first, mul(ownBegin, i32(keys))), i32(regroup.ratio)), end = div(stretch.end, i32(regroup.ratio));
   if (!regroup.isNone()) // some of the next column's scores may exist
-    end = select(isLast, div(add(stretch.end, i32(regroup.before + regroup.ratio - 1)), i32(regroup.ratio)), end);
+    end = select(both(isLast, eq(endStep, rowEnd)), div(add(stretch.end, i32(regroup.before + regroup.ratio - 1)), i32(regroup.ratio)), end);
   SmallVector<Value> place = placeOf(ticket, toIndex(query));
   selector.row.useScores([&, place](Value column) { return loadRegrouped(place, stretch, column); }, end);
   selector.take(first, end);
@@ -155,14 +185,29 @@ void RouteStreamKernel::takeStretch(StreamSelector &selector, Value number, Valu
     ifThen(eq(isLast, bit(false)), [&] { moveToFront(ticket, query); });
 }
 
+void RouteStreamKernel::finishRow(StreamSelector &selector, Value query) {
+  const Regroup &regroup = stream.regroup;
+  Value end = min(toI32(c.getColumns(*this)), mul(rowEnd, i32(keys)));
+  Value scored = div(add(end, i32(regroup.before + regroup.ratio - 1)), i32(regroup.ratio));
+  scored = select(lt(rowBegin, rowEnd), scored, div(mul(rowBegin, i32(keys)), i32(regroup.ratio))); // no column where nobody sees a score
+  selector.takeForced(max(scored, selector.row.begin), ifLast(selector.row.end, i32(0)));
+  if (!part)
+    return selector.finish();
+  auto leave = [&] {
+    Value slot = add(mul(tile, index(plan.tileQueries())), toIndex(query)), width = i32(topk.getType().getWidth());
+    selector.finishPart(get(RouteArgument::partLists), slot, stream.getPartEntries(topk), mul(part, width));
+  };
+  ifThenElse(eq(countParts(), i32(1)), [&] { selector.finish(); }, leave);
+}
+
 SmallVector<Value> RouteStreamKernel::select(Value item, Value ticket, StreamSelector &selector) {
   TileEmitter t(*this, plan.keys);
-  decode(item);
+  decodePart(item);
   const Regroup &regroup = stream.regroup;
   Value stretches = countStretches();
   forEachRow(selector, [&](Value query) {
     selector.begin();
-    selector.takeForced(selector.row.begin, div(mul(beginStep, i32(keys)), i32(regroup.ratio)));
+    selector.takeForced(selector.row.begin, ifFirst(div(mul(rowBegin, i32(keys)), i32(regroup.ratio)), i32(0)));
     SmallVector<Value> place = placeOf(ticket, toIndex(query));
     loop(lane(), i32(regroup.before), i32(warpSize), [&](Value i) {
       store(f32(-infinity), get(RouteArgument::scratch), {place[0], place[1], add(toIndex(i), index(stream.getFront() - regroup.before))});
@@ -175,12 +220,7 @@ SmallVector<Value> RouteStreamKernel::select(Value item, Value ticket, StreamSel
     t.release(rowsPipe, carried[0]);
     return SmallVector<Value>{next(carried[0], sets)};
   })[0];
-  forEachRow(selector, [&](Value query) {
-    Value end = min(toI32(c.getColumns(*this)), mul(endStep, i32(keys)));
-    Value scored = div(add(end, i32(regroup.before + regroup.ratio - 1)), i32(regroup.ratio));
-    selector.takeForced(max(scored, selector.row.begin), selector.row.end);
-    selector.finish();
-  });
+  forEachRow(selector, [&](Value query) { finishRow(selector, query); });
   return {last};
 }
 
@@ -197,14 +237,14 @@ void RouteStreamKernel::build(int64_t maxBlocks) {
   Emitter e(c.host.builder, loc);
   Value query = c.getHost(RouteArgument::query);
   Value tiles = e.mul(e.mul(e.dim(query, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(query, 2)));
-  Value total = addItems(tiles, maxBlocks);
-  StreamSelector selector(*this, topk, getOperands(), stream.getColumnsAtATime(), stream.regroup.getWindow());
+  Value total = addItems(stream.splits() ? e.mul(tiles, c.getHost(RouteArgument::rowParts)) : tiles, maxBlocks);
+  StreamSelector selector(*this, topk, getOperands(), stream.getListEntries(topk), stream.regroup.getWindow());
   shared = addShared(i32Type(), plan.tileQueries() * StreamSelector::stateWords + warps * StreamSelector::histogramWords);
   allocate();
   TileEmitter t(*this, plan.keys);
   rowsPipe = t.allocPipe(sets, plan.consumers(keysFirst) / warpSize, warps);
   constexpr int64_t registers = 56; // of selectors, and of the producers
-  addSelectRoles(total, registers, [&](Value item, ValueRange tickets) { return consume(item, tickets); }, [] {},
+  addSelectRoles(total, registers, [&](Value item) { decodePart(item); }, [&](Value item, ValueRange tickets) { return consume(item, tickets); }, [] {},
                  [&](Value item, ValueRange tickets) { return select(item, tickets[0], selector); });
   finish();
 }
@@ -212,3 +252,44 @@ void RouteStreamKernel::build(int64_t maxBlocks) {
 void RouteStream::build(RouteContext &c, const RoutePlan &plan, TopKOp topk, int64_t maxBlocks) const {
   RouteStreamKernel(c, plan, topk, *this).build(maxBlocks);
 }
+
+//===----------------------------------------------------------------------===//
+// Parts
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The kernel that selects from what parts of rows have left: a warp for a row of a tile.
+class RoutePartsKernel : public RouteTileKernel {
+public:
+  RoutePartsKernel(RouteContext &c, const RoutePlan &plan, TopKOp topk) : RouteTileKernel(c, plan, "ssa_topk_parts", /*keysFirst=*/true, warps * warpSize), topk(topk) {}
+
+  void build(int64_t entries);
+
+private:
+  static constexpr int64_t warps = 4;
+  TopKOp topk;
+};
+
+} // namespace
+
+void RoutePartsKernel::build(int64_t entries) {
+  Emitter e(c.host.builder, loc);
+  Value query = c.getHost(RouteArgument::query);
+  StreamSelector selector(*this, topk, getSelectOperands(*this, c), entries);
+  constexpr int64_t words = StreamSelector::stateWords + StreamSelector::histogramWords;
+  Value shared = addShared(i32Type(), warps * words);
+  forEachItem(e.mul(e.mul(e.dim(query, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(query, 2))), [&](Value tile) {
+    Value item = tile, begin = mul(toIndex(warp()), index(words));
+    decodeRows(item);
+    selector.useShared(shared, begin, add(begin, index(StreamSelector::stateWords)));
+    loop(warp(), add(lastQuery, i32(1)), i32(warps), [&](Value query) {
+      selector.row.locate(batch, cell, add(firstRow, toIndex(query)));
+      selector.useList(get(RouteArgument::partLists), add(mul(tile, index(plan.tileQueries())), toIndex(query)));
+      selector.selectFromParts(mul(toI32(get(RouteArgument::rowParts)), i32(topk.getType().getWidth())));
+    });
+  });
+  finish();
+}
+
+void RouteStream::buildParts(RouteContext &c, const RoutePlan &plan, TopKOp topk) const { RoutePartsKernel(c, plan, topk).build(getPartEntries(topk)); }

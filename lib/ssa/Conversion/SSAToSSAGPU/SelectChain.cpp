@@ -120,7 +120,7 @@ private:
   Chunks chooseChunks(Value bytesPerRow);
   LogicalResult buildChunk(const RowPart &part);
   LogicalResult forEachChunk(const Chunks &chunks, llvm::function_ref<LogicalResult(const RowPart &part)> build);
-  LogicalResult buildFused();
+  FailureOr<bool> buildFused();
   LogicalResult buildElementwise(const SelectChain::Link &link, Value scores, Value made);
 
   HostFunction &host;
@@ -248,20 +248,22 @@ LogicalResult SelectChainConversion::forEachChunk(const Chunks &chunks, llvm::fu
   return result;
 }
 
-/// One kernel that scores and selects, for rows that are not too long.
-LogicalResult SelectChainConversion::buildFused() {
+/// One kernel that scores and selects, for rows that are not too long. Whether it does all rows of all calls.
+FailureOr<bool> SelectChainConversion::buildFused() {
   if (!FusedSelectAttr::of(topk))
-    return success();
+    return false;
   std::optional<RouteSelect> kernel = RouteSelect::get(host, chain);
   if (!kernel) {
     topk.emitRemark("is not scored and selected in one kernel: there is none for these operands");
-    return success();
+    return false;
   }
   isFused = kernel->isUsed();
   Chunks chunks = chooseChunks(kernel->getBytesPerRow());
   kernel->allocate(isFused, chunks.batches, chunks.rows);
   chunks.count = e.select(isFused, chunks.count, e.index(0));
-  return forEachChunk(chunks, [&](const RowPart &part) { return kernel->build(part, part.getRows(host, selection)); });
+  if (failed(forEachChunk(chunks, [&](const RowPart &part) { return kernel->build(part, part.getRows(host, selection)); })))
+    return failure();
+  return kernel->isAlwaysUsed();
 }
 
 LogicalResult SelectChainConversion::run() {
@@ -269,8 +271,9 @@ LogicalResult SelectChainConversion::run() {
     return failure();
   if (topk.getType().getWidth() == 0)
     return success(); // nothing to write
-  if (failed(buildFused()))
-    return failure();
+  FailureOr<bool> isDone = buildFused();
+  if (failed(isDone) || *isDone)
+    return success(succeeded(isDone));
   Chunks chunks = chooseChunks(getBytesPerRow());
   Value batches = chunks.batches;
   if (isFused) {
@@ -308,15 +311,21 @@ LogicalResult SelectChainConversion::runOverlapped(OverlapAttr overlap, llvm::fu
   chunks.lanes = overlap.getLanes();
   std::optional<RouteSelect> kernel = FusedSelectAttr::of(topk) ? RouteSelect::get(host, chain) : std::nullopt;
   Value isUsed = kernel ? kernel->isUsed() : Value(), batches = kernel ? e.select(isUsed, e.index(0), chunks.batches) : chunks.batches;
+  bool isAlwaysUsed = kernel && kernel->isAlwaysUsed();
   return forEachChunk(chunks, [&](const RowPart &part) {
     LogicalResult fused = success(), apart = success();
-    allocateScores(batches, chunks.rows);
+    if (!isAlwaysUsed)
+      allocateScores(batches, chunks.rows);
     if (kernel) {
       {
         OpBuilder::InsertionGuard guard = host.beforeLoop();
         kernel->allocate(isUsed, chunks.batches, chunks.rows);
       }
-      e.ifThenElse(isUsed, [&] { fused = kernel->build(part, part.getRows(host, selection)); }, [&] { apart = buildChunk(part); });
+      auto buildKernel = [&] { fused = kernel->build(part, part.getRows(host, selection)); };
+      if (isAlwaysUsed)
+        buildKernel();
+      else
+        e.ifThenElse(isUsed, buildKernel, [&] { apart = buildChunk(part); });
     } else {
       apart = buildChunk(part);
     }

@@ -14,9 +14,9 @@ using namespace mlir::ssa;
 /// Loads of a lane from the list that are under way together.
 static constexpr int64_t keysAtATime = 8;
 
-StreamSelector::StreamSelector(BlockKernel &k, TopKOp op, const TopKOperands &in, int64_t stretch, int64_t loadsOfScore)
+StreamSelector::StreamSelector(BlockKernel &k, TopKOp op, const TopKOperands &in, int64_t capacity, int64_t loadsOfScore)
     : Emitter(k.builder, k.loc), row(k, op, in), k(k), width(op.getType().getWidth()),
-      scoresAtATime(std::max<int64_t>(16 / loadsOfScore, 1)), slack(width / 4), trigger(FusedSelectAttr::getListTrigger(width)), capacity(FusedSelectAttr::getListEntries(width, stretch)) {
+      scoresAtATime(std::max<int64_t>(16 / loadsOfScore, 1)), slack(width / 4), trigger(FusedSelectAttr::getListTrigger(width)), capacity(capacity) {
   assert(width > 0 && width + slack <= trigger && "expected room in the list");
 }
 
@@ -26,11 +26,13 @@ void StreamSelector::useShared(Value memory, Value state, Value histogram) {
   histogramBegin = histogram;
 }
 
-void StreamSelector::useList(Value buffer, ArrayRef<Value> place) {
+void StreamSelector::useList(Value buffer, ArrayRef<Value> place) { list = getList(buffer, place, capacity); }
+
+Value StreamSelector::getList(Value buffer, ArrayRef<Value> place, int64_t capacity) {
   Value begin = BufferView(*this, buffer).getBegin(*this, place);
   auto flat = MemRefType::get({2 * capacity}, builder.getI32Type(), StridedLayoutAttr::get(builder.getContext(), ShapedType::kDynamic, {1}));
   Value base = memref::ExtractStridedMetadataOp::create(builder, loc, buffer).getBaseBuffer();
-  list = memref::ReinterpretCastOp::create(builder, loc, flat, base, OpFoldResult(begin), {builder.getIndexAttr(2 * capacity)}, {builder.getIndexAttr(1)});
+  return memref::ReinterpretCastOp::create(builder, loc, flat, base, OpFoldResult(begin), {builder.getIndexAttr(2 * capacity)}, {builder.getIndexAttr(1)});
 }
 
 void StreamSelector::setState(StateWord word, Value v) {
@@ -138,9 +140,9 @@ SmallVector<Value> StreamSelector::narrow(Value count, ValueRange range, int64_t
   return {begin, end, left, isFound, select(takesAll, i32(std::numeric_limits<int32_t>::max()), left)};
 }
 
-/// What `width` keys of the list, and up to `slack` more, pass; all of them where there are no more than `width`.
-StreamSelector::Threshold StreamSelector::findThreshold(Value count, int64_t slack) {
-  Value isShort = le(count, i32(width)), low = umax(getState(floorWord), i32(1));
+/// What `width` keys of the list, and up to `slack` more, pass; all of them where it is short, as there are no more than `width`.
+StreamSelector::Threshold StreamSelector::findThreshold(Value count, int64_t slack, Value isShort) {
+  Value low = umax(getState(floorWord), i32(1));
   Value high = row.canForce() ? i32(int32_t(forcedKey)) : umax(getState(greatestWord), low);
   SmallVector<Value> found = loopWhile(
       {low, high, i32(width), isShort, i32(0)}, [&](ValueRange range) { return eq(range[3], bit(false)); },
@@ -224,6 +226,40 @@ void StreamSelector::takeForced(Value first, Value end) {
 void StreamSelector::finish() {
   Value count = getState(countWord);
   Threshold threshold = findThreshold(count, /*slack=*/0);
+  Value written = forEachTaken(count, threshold, [&](Value rank, Value, Value column) { row.storeColumn(rank, column); });
+  row.storePadding(written, k.lane(), warpSize);
+}
+
+//===----------------------------------------------------------------------===//
+// Parts of rows
+//===----------------------------------------------------------------------===//
+
+void StreamSelector::finishPart(Value parts, ArrayRef<Value> place, int64_t capacityOfParts, Value first) {
+  Value target = getList(parts, place, capacityOfParts);
+  auto keep = [&](Value rank, Value key, Value column) {
+    Value slot = toIndex(add(first, rank));
+    store(key, target, slot);
+    store(column, target, add(slot, index(capacityOfParts)));
+  };
+  Value count = getState(countWord);
+  Value written = forEachTaken(count, findThreshold(count, /*slack=*/0), keep);
+  loop(add(written, k.lane()), i32(width), i32(warpSize), [&](Value rank) { keep(rank, i32(neverKey), i32(0)); });
+}
+
+void StreamSelector::selectFromParts(Value count) {
+  // Keys of nothing are below all others: they are not in the range that is searched, and not taken.
+  SmallVector<Value> found = loop(i32(0), count, i32(keysAtATime * warpSize), {i32(0), i32(neverKey)}, [&](Value first, ValueRange carried) {
+    Value existing = carried[0], greatest = carried[1];
+    for (Value key : loadList(first, count, /*columns=*/false)) {
+      existing = add(existing, popCount(ballot(ne(key, i32(neverKey)))));
+      greatest = umax(greatest, key);
+    }
+    return SmallVector<Value>{existing, greatest};
+  });
+  begin();
+  setState(greatestWord, k.warpMax(found[1]));
+  k.warpBarrier();
+  Threshold threshold = findThreshold(count, /*slack=*/0, le(found[0], i32(width)));
   Value written = forEachTaken(count, threshold, [&](Value rank, Value, Value column) { row.storeColumn(rank, column); });
   row.storePadding(written, k.lane(), warpSize);
 }

@@ -19,8 +19,8 @@ namespace mlir::ssa {
 
 class StreamSelector : public Emitter {
 public:
-  /// `stretch`: the most columns that come at a time; for each score so many values are loaded.
-  StreamSelector(BlockKernel &k, TopKOp op, const TopKOperands &in, int64_t stretch, int64_t loadsOfScore);
+  /// `capacity`: the entries of a list; for each score so many values are loaded.
+  StreamSelector(BlockKernel &k, TopKOp op, const TopKOperands &in, int64_t capacity, int64_t loadsOfScore = 1);
 
   /// Shared memory that a row has for what is known of it, and a warp for its histogram; words.
   static constexpr int64_t stateWords = 3, histogramWords = 256;
@@ -35,6 +35,12 @@ public:
   void takeForced(Value first, Value end);
   void finish();
 
+  /// The same where the row is a part of one: what may be among the K greatest becomes entries `first` (i32) .. of a list like this one, K of them with
+  /// nothing in those that are left over; `parts` (i32) has such lists of `capacityOfParts` entries behind these indices.
+  void finishPart(Value parts, ArrayRef<Value> place, int64_t capacityOfParts, Value first);
+  /// Selects from the `count` entries (i32) of the list that parts have left.
+  void selectFromParts(Value count);
+
   ScoreRow row;
 
 private:
@@ -47,11 +53,13 @@ private:
   void takeColumns(Value first, Value end, bool haveScores);
   void listScores(ArrayRef<Value> scores, Value first, Value boundScore, Value &count);
   void raiseFloor(Value count);
-  Threshold findThreshold(Value count, int64_t slack);
+  Threshold findThreshold(Value count, int64_t slack, Value isShort);
+  Threshold findThreshold(Value count, int64_t slack) { return findThreshold(count, slack, le(count, i32(width))); }
   SmallVector<Value> narrow(Value count, ValueRange range, int64_t slack);
   /// Calls `keep(rank, key, column)` in the lanes that have a key that is taken, in the order of columns; how many there are.
   Value forEachTaken(Value count, const Threshold &threshold, llvm::function_ref<void(Value rank, Value key, Value column)> keep);
   SmallVector<Value> loadList(Value first, Value count, bool columns);
+  Value getList(Value buffer, ArrayRef<Value> place, int64_t capacity);
   void storeList(Value slot, Value key, Value column);
   Value getState(StateWord word) { return load(shared, add(stateBegin, index(word))); }
   void setState(StateWord word, Value v);
