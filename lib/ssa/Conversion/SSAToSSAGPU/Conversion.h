@@ -164,7 +164,8 @@ private:
   std::optional<RouteRolePlans> getPlans(const RouteContext &context) const;
   RouteStream getStream() const;
   Value countTiles(Value query) const;
-  Value countParts(Value query, int64_t keysOfStep) const;
+  /// On the host: into how many parts rows of `query` are split, and how many blocks share the rows of a part.
+  std::pair<Value, Value> splitRows(Value query, int64_t keysOfStep) const;
 
   HostFunction *host;
   mutable RouteOp route; // their accessors are not const

@@ -21,7 +21,7 @@
 namespace mlir::ssa {
 
 /// What the kernels of a `route` have as arguments; those that an op has none of are left out.
-enum class RouteArgument { query, key, keyMax, scores, weights, scales, within, tokens, queries, firstBatch, lse, partMaxima, partSums, steps, keyMap, queryMap, firstRow, selection, topkTokens, topkQueries, scratch, lists, rowParts, partLists, maxima };
+enum class RouteArgument { query, key, keyMax, scores, weights, scales, within, tokens, queries, firstBatch, lse, partMaxima, partSums, steps, keyMap, queryMap, firstRow, selection, topkTokens, topkQueries, scratch, lists, rowParts, rowShares, partLists, maxima };
 
 /// A `route` with what its kernels see of it.
 class RouteContext {

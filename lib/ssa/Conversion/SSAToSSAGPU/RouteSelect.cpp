@@ -207,14 +207,17 @@ Value RouteSelect::isUsed() const {
   return getStream().splits() ? used : e.both(used, e.le(e.index(blocks), countTiles(host->getBuffer(route.getQuery()))));
 }
 
-/// A part for every multiprocessor, of some steps at least; where more than half of them have a tile, so many that the last round is short.
-Value RouteSelect::countParts(Value query, int64_t keysOfStep) const {
-  constexpr int64_t leastSteps = 4, partsOfMany = 4;
+/// As many blocks for a tile as there are multiprocessors for it: a warp selects from a row in about the time of `stepsOfRow` steps. So parts have that
+/// many steps at least before rows are shared, and half of it where there is more room than that takes.
+std::pair<Value, Value> RouteSelect::splitRows(Value query, int64_t keysOfStep) const {
+  constexpr int64_t stepsOfRow = 8, selectors = RouteStream::selectors / warpSize;
   Emitter e(host->builder, topk.getLoc());
-  Value tiles = countTiles(query), one = e.index(1), columns = e.dim(host->getBuffer(route.getKey()), 2);
-  Value ofMany = e.select(e.lt(tiles, e.index(blocks)), e.index(partsOfMany), one);
-  Value parts = e.select(e.le(tiles, e.index(blocks / 2)), e.div(e.index(blocks), e.max(tiles, one)), ofMany);
-  return e.min(parts, e.min(e.index(getStream().maxParts), e.max(e.div(columns, e.index(leastSteps * keysOfStep)), one)));
+  Value one = e.index(1), most = e.index(getStream().maxParts), columns = e.dim(host->getBuffer(route.getKey()), 2);
+  Value room = e.max(e.div(e.index(blocks), e.max(countTiles(query), one)), one);
+  auto getParts = [&](Value room, int64_t steps) { return e.min(e.min(room, most), e.max(e.div(columns, e.index(steps * keysOfStep)), one)); };
+  Value rows = e.min(e.dim(query, 2), e.index(tileQueries));
+  Value shares = e.max(e.min(e.div(room, getParts(room, stepsOfRow)), e.ceilDiv(rows, e.index(selectors))), one);
+  return {getParts(e.div(room, shares), stepsOfRow / 2), shares};
 }
 
 /// Of a softmax that makes its sums: a reference, and maximum and sum of each part.
@@ -277,7 +280,9 @@ LogicalResult RouteSelect::build(const RowPart &part, Value selection) const {
   }
   RouteStream stream = getStream();
   if (stream.splits()) {
-    context.addArgument(RouteArgument::rowParts, countParts(context.getHost(RouteArgument::query), plans->scores.keys));
+    auto [parts, shares] = splitRows(context.getHost(RouteArgument::query), plans->scores.keys);
+    context.addArgument(RouteArgument::rowParts, parts);
+    context.addArgument(RouteArgument::rowShares, shares);
     context.addArgument(RouteArgument::partLists, partLists);
   }
   stream.build(context, plans->scores, topk, target.numSMs());

@@ -8,7 +8,8 @@
 // a score joins of the stretch before, the warp has moved to the front of its row in the next set.
 //
 // Where there are few tiles of rows an item is a part of one, some of its steps. A part begins a step early where scores are regrouped, and leaves
-// its best columns in memory, from which a second kernel selects: parts are in the order of columns, and so are their lists.
+// its best columns in memory, from which a second kernel selects: parts are in the order of columns, and so are their lists. Where there are still
+// multiprocessors left several blocks score the same, and each selects from a share of the rows: that takes longer than scoring a part.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,12 +38,14 @@ private:
   struct Stretch {
     Value first, end; // columns (i32)
   };
-  Value countStretches() { return ceilDiv(sub(endStep, beginStep), i32(stream.stretch / keys)); }
+  /// Those of the item; one, of nothing, where nobody sees a score.
+  Value countStretches() { return max(ceilDiv(sub(endStep, beginStep), i32(stream.stretch / keys)), i32(1)); }
   Stretch getStretch(Value number);
   SmallVector<Value> consume(Value item, ValueRange tickets);
   SmallVector<Value> select(Value item, Value ticket, StreamSelector &selector);
   void forEachRow(StreamSelector &selector, llvm::function_ref<void(Value query)> body);
-  void takeStretch(StreamSelector &selector, Value number, Value ticket, Value query);
+  void beginRow(StreamSelector &selector, Value ticket, Value query);
+  void takeStretch(StreamSelector &selector, const Stretch &stretch, Value isLast, Value ticket, Value query);
   void finishRow(StreamSelector &selector, Value query);
   /// `v` where the item has the first or last part of its rows, else `otherwise`.
   Value ifFirst(Value v, Value otherwise) { return part ? select(eq(part, i32(0)), v, otherwise) : v; }
@@ -54,8 +57,9 @@ private:
 
   const RouteStream &stream;
   Value shared;
-  // Of the item: its tile (index), the part of its rows (i32; null if they are whole), the steps (i32) that rows have, and the first that is no other part's.
-  Value tile, part, rowBegin, rowEnd, ownBegin;
+  // Of the item: its tile (index), the part of its rows and the share that it selects from (i32; null if they are whole), the steps (i32) that rows have,
+  // and the first that is no other part's.
+  Value tile, part, share, rowBegin, rowEnd, ownBegin;
 };
 
 } // namespace
@@ -67,8 +71,13 @@ private:
 void RouteStreamKernel::decodePart(Value item) {
   tile = item;
   if (stream.splits()) {
-    tile = div(item, get(RouteArgument::rowParts));
-    part = toI32(rem(item, get(RouteArgument::rowParts)));
+    auto split = [&](Value count) {
+      Value number = toI32(rem(tile, count));
+      tile = div(tile, count);
+      return number;
+    };
+    share = split(get(RouteArgument::rowShares));
+    part = split(get(RouteArgument::rowParts));
   }
   decode(tile);
   rowBegin = ownBegin = beginStep;
@@ -96,10 +105,10 @@ SmallVector<Value> RouteStreamKernel::consume(Value item, ValueRange tickets) {
   t.await(queryPipe, tickets[0]);
   useQuerySlot(t, i32(0));
   Value firstStep = beginStep, lastStep = endStep, perStretch = i32(stream.stretch / keys);
-  SmallVector<Value> last = loop(firstStep, lastStep, perStretch, {tickets[1], tickets[2]}, [&](Value begin, ValueRange carried) -> SmallVector<Value> {
-    beginStep = begin;
-    endStep = min(add(begin, perStretch), lastStep);
-    Value offset = toIndex(sub(i32(stream.getFront()), mul(begin, i32(keys))));
+  SmallVector<Value> last = loop(i32(0), countStretches(), i32(1), {tickets[1], tickets[2]}, [&](Value number, ValueRange carried) -> SmallVector<Value> {
+    beginStep = add(firstStep, mul(number, perStretch));
+    endStep = min(add(beginStep, perStretch), lastStep);
+    Value offset = toIndex(sub(i32(stream.getFront()), mul(beginStep, i32(keys))));
     t.acquire(rowsPipe, carried[1]);
     TileEmitter joined = t.folded(plan.folds);
     auto store = [&](Value scores, Value column) { storeTo(joined, RouteArgument::scratch, carried[1], scores, add(column, offset)); };
@@ -116,7 +125,12 @@ SmallVector<Value> RouteStreamKernel::consume(Value item, ValueRange tickets) {
 //===----------------------------------------------------------------------===//
 
 void RouteStreamKernel::forEachRow(StreamSelector &selector, llvm::function_ref<void(Value query)> body) {
-  loop(getSelector(), add(lastQuery, i32(1)), i32(warps), [&](Value query) {
+  Value first = getSelector(), step = i32(warps);
+  if (share) {
+    first = add(first, mul(share, step));
+    step = mul(step, toI32(get(RouteArgument::rowShares)));
+  }
+  loop(first, add(lastQuery, i32(1)), step, [&](Value query) {
     Value block = placeOf(i32(0), index(0))[0];
     selector.row.locate(batch, cell, add(firstRow, toIndex(query)));
     selector.useShared(shared, mul(toIndex(query), index(StreamSelector::stateWords)),
@@ -171,13 +185,11 @@ void RouteStreamKernel::moveToFront(Value ticket, Value query) {
   warpBarrier();
 }
 
-void RouteStreamKernel::takeStretch(StreamSelector &selector, Value number, Value ticket, Value query) {
+void RouteStreamKernel::takeStretch(StreamSelector &selector, const Stretch &stretch, Value isLast, Value ticket, Value query) {
   const Regroup &regroup = stream.regroup;
-  Stretch stretch = getStretch(number);
-  Value isLast = eq(number, sub(countStretches(), i32(1)));
   Value first = div(max(stretch.first, mul(ownBegin, i32(keys))), i32(regroup.ratio)), end = div(stretch.end, i32(regroup.ratio));
   if (!regroup.isNone()) // some of the next column's scores may exist
-    end = select(both(isLast, eq(endStep, rowEnd)), div(add(stretch.end, i32(regroup.before + regroup.ratio - 1)), i32(regroup.ratio)), end);
+    end = select(both(isLast, both(lt(beginStep, endStep), eq(endStep, rowEnd))), div(add(stretch.end, i32(regroup.before + regroup.ratio - 1)), i32(regroup.ratio)), end);
   SmallVector<Value> place = placeOf(ticket, toIndex(query));
   selector.row.useScores([&, place](Value column) { return loadRegrouped(place, stretch, column); }, end);
   selector.take(first, end);
@@ -200,28 +212,33 @@ void RouteStreamKernel::finishRow(StreamSelector &selector, Value query) {
   ifThenElse(eq(countParts(), i32(1)), [&] { selector.finish(); }, leave);
 }
 
+void RouteStreamKernel::beginRow(StreamSelector &selector, Value ticket, Value query) {
+  const Regroup &regroup = stream.regroup;
+  selector.begin();
+  selector.takeForced(selector.row.begin, ifFirst(div(mul(rowBegin, i32(keys)), i32(regroup.ratio)), i32(0)));
+  SmallVector<Value> place = placeOf(ticket, toIndex(query));
+  loop(lane(), i32(regroup.before), i32(warpSize), [&](Value i) {
+    store(f32(-infinity), get(RouteArgument::scratch), {place[0], place[1], add(toIndex(i), index(stream.getFront() - regroup.before))});
+  });
+  warpBarrier();
+}
+
 SmallVector<Value> RouteStreamKernel::select(Value item, Value ticket, StreamSelector &selector) {
   TileEmitter t(*this, plan.keys);
   decodePart(item);
-  const Regroup &regroup = stream.regroup;
-  Value stretches = countStretches();
-  forEachRow(selector, [&](Value query) {
-    selector.begin();
-    selector.takeForced(selector.row.begin, ifFirst(div(mul(rowBegin, i32(keys)), i32(regroup.ratio)), i32(0)));
-    SmallVector<Value> place = placeOf(ticket, toIndex(query));
-    loop(lane(), i32(regroup.before), i32(warpSize), [&](Value i) {
-      store(f32(-infinity), get(RouteArgument::scratch), {place[0], place[1], add(toIndex(i), index(stream.getFront() - regroup.before))});
-    });
-    warpBarrier();
-  });
-  Value last = loop(i32(0), stretches, i32(1), ticket, [&](Value number, ValueRange carried) {
+  Value count = countStretches();
+  return loop(i32(0), count, i32(1), ticket, [&](Value number, ValueRange carried) {
+    Value isFirst = eq(number, i32(0)), isLast = eq(number, sub(count, i32(1)));
+    Stretch stretch = getStretch(number);
     t.await(rowsPipe, carried[0]);
-    forEachRow(selector, [&](Value query) { takeStretch(selector, number, carried[0], query); });
+    forEachRow(selector, [&](Value query) {
+      ifThen(isFirst, [&] { beginRow(selector, carried[0], query); });
+      takeStretch(selector, stretch, isLast, carried[0], query);
+      ifThen(isLast, [&] { finishRow(selector, query); });
+    });
     t.release(rowsPipe, carried[0]);
     return SmallVector<Value>{next(carried[0], sets)};
-  })[0];
-  forEachRow(selector, [&](Value query) { finishRow(selector, query); });
-  return {last};
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -237,7 +254,9 @@ void RouteStreamKernel::build(int64_t maxBlocks) {
   Emitter e(c.host.builder, loc);
   Value query = c.getHost(RouteArgument::query);
   Value tiles = e.mul(e.mul(e.dim(query, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(query, 2)));
-  Value total = addItems(stream.splits() ? e.mul(tiles, c.getHost(RouteArgument::rowParts)) : tiles, maxBlocks);
+  if (stream.splits())
+    tiles = e.mul(tiles, e.mul(c.getHost(RouteArgument::rowParts), c.getHost(RouteArgument::rowShares)));
+  Value total = addItems(tiles, maxBlocks);
   StreamSelector selector(*this, topk, getOperands(), stream.getListEntries(topk), stream.regroup.getWindow());
   shared = addShared(i32Type(), plan.tileQueries() * StreamSelector::stateWords + warps * StreamSelector::histogramWords);
   allocate();
