@@ -278,7 +278,7 @@ void RouteStream::build(RouteContext &c, const RoutePlan &plan, TopKOp topk, int
 
 namespace {
 
-/// The kernel that selects from what parts of rows have left: a warp for a row of a tile.
+/// The kernel that selects from what parts of rows have left: a warp for a row.
 class RoutePartsKernel : public RouteTileKernel {
 public:
   RoutePartsKernel(RouteContext &c, const RoutePlan &plan, TopKOp topk) : RouteTileKernel(c, plan, "ssa_topk_parts", /*keysFirst=*/true, warps * warpSize), topk(topk) {}
@@ -298,13 +298,17 @@ void RoutePartsKernel::build(int64_t entries) {
   StreamSelector selector(*this, topk, getSelectOperands(*this, c), entries);
   constexpr int64_t words = StreamSelector::stateWords + StreamSelector::histogramWords;
   Value shared = addShared(i32Type(), warps * words);
-  forEachItem(e.mul(e.mul(e.dim(query, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(query, 2))), [&](Value tile) {
-    Value item = tile, begin = mul(toIndex(warp()), index(words));
-    decodeRows(item);
-    selector.useShared(shared, begin, add(begin, index(StreamSelector::stateWords)));
-    loop(warp(), add(lastQuery, i32(1)), i32(warps), [&](Value query) {
-      selector.row.locate(batch, cell, add(firstRow, toIndex(query)));
-      selector.useList(get(RouteArgument::partLists), add(mul(tile, index(plan.tileQueries())), toIndex(query)));
+  int64_t queries = plan.tileQueries(), itemsPerTile = ssa::ceilDiv(queries, warps);
+  Value tiles = e.mul(e.mul(e.dim(query, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(query, 2)));
+  forEachItem(e.mul(tiles, e.index(itemsPerTile)), [&](Value item) {
+    Value tile = div(item, index(itemsPerTile)), number = add(mul(rem(item, index(itemsPerTile)), index(warps)), toIndex(warp()));
+    Value slot = add(mul(tile, index(queries)), number);
+    decodeRows(tile);
+    ifThen(le(toI32(number), lastQuery), [&] {
+      Value begin = mul(toIndex(warp()), index(words));
+      selector.useShared(shared, begin, add(begin, index(StreamSelector::stateWords)));
+      selector.row.locate(batch, cell, add(firstRow, number));
+      selector.useList(get(RouteArgument::partLists), slot);
       selector.selectFromParts(mul(toI32(get(RouteArgument::rowParts)), i32(topk.getType().getWidth())));
     });
   });
