@@ -85,7 +85,7 @@ void RouteStreamKernel::decodePart(Value item) {
   if (!part)
     return;
   Value steps = ceilDiv(sub(rowEnd, rowBegin), countParts());
-  ownBegin = min(add(rowBegin, mul(part, steps)), rowEnd);
+  ownBegin = min(add(rowBegin, toI32(mul(toIndex(part), toIndex(steps)))), rowEnd);
   endStep = min(add(ownBegin, steps), rowEnd);
   beginStep = ownBegin;
   if (stream.regroup.before) // scores of the step before are joined with the first ones
@@ -128,7 +128,7 @@ void RouteStreamKernel::forEachRow(StreamSelector &selector, llvm::function_ref<
   Value first = getSelector(), step = i32(warps);
   if (share) {
     first = add(first, mul(share, step));
-    step = mul(step, toI32(get(RouteArgument::rowShares)));
+    step = toI32(mul(get(RouteArgument::rowShares), index(warps)));
   }
   loop(first, add(lastQuery, i32(1)), step, [&](Value query) {
     Value block = placeOf(i32(0), index(0))[0];
@@ -309,7 +309,7 @@ void RoutePartsKernel::build(int64_t entries) {
       selector.useShared(shared, begin, add(begin, index(StreamSelector::stateWords)));
       selector.row.locate(batch, cell, add(firstRow, number));
       selector.useList(get(RouteArgument::partLists), slot);
-      selector.selectFromParts(mul(toI32(get(RouteArgument::rowParts)), i32(topk.getType().getWidth())));
+      selector.selectFromParts(toI32(mul(get(RouteArgument::rowParts), index(topk.getType().getWidth()))));
     });
   });
   finish();
