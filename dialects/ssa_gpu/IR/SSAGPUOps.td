@@ -387,10 +387,25 @@ def SSAGPU_SaveRowsOp : SSAGPU_Op<"save_rows"> {
 
 def SSAGPU_ReduceOp : SSAGPU_Op<"reduce", [Pure]> {
   let summary = "sum or maximum of every row";
-  let description = "NaN propagates.";
-  let arguments = (ins SSAGPU_RowReductionAttr:$kind, SSAGPU_Accumulator:$tile);
+  let description = [{
+    NaN propagates. With `of_lanes` every lane that has columns of a row has what these make, so that the lanes of a row differ: `join_lanes` makes it the
+    row's.
+  }];
+  let arguments = (ins SSAGPU_RowReductionAttr:$kind, SSAGPU_Accumulator:$tile, UnitAttr:$of_lanes);
   let results = (outs SSAGPU_RowVector:$rows);
   let assemblyFormat = "$kind $tile attr-dict `:` type($tile) `->` type($rows)";
+}
+
+def SSAGPU_JoinLanesOp : SSAGPU_Op<"join_lanes", [Pure, SameOperandsAndResultType]> {
+  let summary = "sum or maximum of what the lanes of every row have";
+  let description = [{
+    Of what `reduce` with `of_lanes` gave, or was made of that row by row.
+
+    Example: `%s = ssa_gpu.join_lanes sum %r : tensor<64xf32, #ssa_gpu.rows>`
+  }];
+  let arguments = (ins SSAGPU_RowReductionAttr:$kind, SSAGPU_RowVector:$rows);
+  let results = (outs SSAGPU_RowVector:$result);
+  let assemblyFormat = "$kind $rows attr-dict `:` type($rows)";
 }
 
 def SSAGPU_WarpAllOp : SSAGPU_Op<"warp_all", [Pure]> {

@@ -16,11 +16,18 @@
 // CHECK: scf.for
 // CHECK: ssa_gpu.mma wgmma async %{{.*}}, transposed
 // CHECK: ssa_gpu.mma wgmma async %{{.*}}, %{{.*}}, %{{.*}} : tensor<128x128xbf16, #ssa_gpu.operand>
+// CHECK: ssa_gpu.load_entry
 // CHECK: ssa_gpu.wait_mma %{{.*}} pending 1
 // CHECK: ssa_gpu.release
+// CHECK: %[[MAX:.*]] = ssa_gpu.reduce max %{{.*}} {of_lanes}
+// CHECK: %[[KEPT:.*]] = ssa_gpu.warp_all
+// CHECK: scf.if %[[KEPT]]
+// CHECK: ssa_gpu.join_lanes max %[[MAX]]
 // CHECK: math.exp2
+// CHECK: ssa_gpu.reduce sum %{{.*}} {of_lanes}
 // CHECK: ssa_gpu.wait_mma %{{.*}} pending 0
 // CHECK: scf.if
+// CHECK: ssa_gpu.join_lanes sum
 // CHECK: ssa_gpu.store_rows
 // CHECK: width = 8
 // CHECK-NOT: ssa_gpu.store_rows

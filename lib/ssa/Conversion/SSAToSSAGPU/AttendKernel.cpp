@@ -378,8 +378,8 @@ AttendKernel::State AttendKernel::getInitialState() {
           constant(t.accumulatorType(getColumnsOfGroup(), f32), 0)};
 }
 
-/// The scores of one step, hidden ones `-inf`.
-Value AttendKernel::getLogits(const Slots &slots, ScoreTiles &scores, Value products, const Numbers &ofStep) {
+/// The scores of one step, hidden ones `-inf`. What steps are is looked up while products are under way.
+Value AttendKernel::getLogits(const Slots &slots, ScoreTiles &scores, Products awaitProducts, const Numbers &ofStep) {
   Type i32 = k.builder.getI32Type();
   Value entries = ofStep.entries, allVisible;
   llvm::unique_function<Value()> numbers;
@@ -393,6 +393,7 @@ Value AttendKernel::getLogits(const Slots &slots, ScoreTiles &scores, Value prod
     allVisible = slots.isAllVisible(k, t.loadEntry(entries, k.i32(plan.tileKeys - 1)));
     numbers = [&] { return t.mapColumns(plan.tileKeys, i32, [&](Value column) { return t.loadEntry(entries, column); }); };
   }
+  Value products = awaitProducts();
   if (!slots.source->op.getScore().empty()) {
     FailureOr<Value> logits = scores.getLogits(products, numbers());
     if (succeeded(logits))
@@ -454,9 +455,9 @@ Value AttendKernel::getValueTile(Value stage) {
   return plan.valuesAreKeys ? t.columns(t.slot(keys.ring, stage), 0, plan.paddedValueDim()) : t.slot(values.ring, stage);
 }
 
-SoftmaxStep AttendKernel::getSoftmaxStep(const Slots &slots, ScoreTiles &scores, Value products, const Numbers &numbers, Value max, Value sum,
+SoftmaxStep AttendKernel::getSoftmaxStep(const Slots &slots, ScoreTiles &scores, Products awaitProducts, const Numbers &numbers, Value max, Value sum,
                                          Hook afterNumbers) {
-  Value logits = getLogits(slots, scores, products, numbers), isNone;
+  Value logits = getLogits(slots, scores, awaitProducts, numbers), isNone;
   int64_t stretches = plan.first().stretches;
   bool mayLeaveOut = plan.memberWords > 0 && stretches > 0 && plan.groups == 1;
   Value isMember = mayLeaveOut ? getMembers(numbers, 0) : Value();
@@ -469,32 +470,33 @@ SoftmaxStep AttendKernel::getSoftmaxStep(const Slots &slots, ScoreTiles &scores,
   if (plan.takesTurns)
     return scores.getHeldStep(logits, max, getScratch(0), plan.polynomials);
   if (!mayLeaveOut)
-    return scores.getSoftmaxStep(logits, max, sum, getScratch(0));
+    return scores.getSoftmaxStep(logits, max, sum, getScratch(0), plan.isOneStep());
   auto constant = [&](RankedTensorType type, float value) { return t.constant(type, k.builder.getF32FloatAttr(value)); };
   Type f32 = k.builder.getF32Type();
-  SmallVector<Value> made = k.ifElse(isNone, {max.getType(), sum.getType(), max.getType(), logits.getType()}, [&] {
+  SmallVector<Value> made = k.ifElse(isNone, {max.getType(), sum.getType(), max.getType(), logits.getType(), isNone.getType()}, [&] {
     // Zeros made of hidden scores, not constants: those would be moved to where an earlier product still reads its operand.
     auto tile = cast<RankedTensorType>(logits.getType());
     Value none = constant(tile, -std::numeric_limits<float>::infinity());
     Value hidden = plan.warpsHaveLists() ? k.select(t.broadcast(isMember, plan.tileKeys), logits, none) : logits;
     Value zeros = arith::MaximumFOp::create(k.builder, k.loc, hidden, constant(tile, 0));
-    return SmallVector<Value>{max, sum, constant(t.rowsType(f32), 1), zeros};
+    return SmallVector<Value>{max, sum, constant(t.rowsType(f32), 1), zeros, k.bit(true)};
   }, [&] {
-    SoftmaxStep step = scores.getSoftmaxStep(logits, max, sum, getScratch(0));
-    return SmallVector<Value>{step.max, step.sum, step.rescale, step.weights};
+    SoftmaxStep step = scores.getSoftmaxStep(logits, max, sum, getScratch(0), /*isOnlyStep=*/false);
+    return SmallVector<Value>{step.max, step.sum, step.rescale, step.weights, step.isKept};
   });
-  return {made[0], made[1], made[2], made[3]};
+  return {made[0], made[1], made[2], made[3], made[4]};
 }
 
 Value AttendKernel::getZeroScores() {
   return t.constant(t.accumulatorType(plan.tileKeys, k.builder.getF32Type()), k.builder.getF32FloatAttr(0));
 }
 
-Value AttendKernel::rescale(Value output, Value factors) {
-  // Mostly no row of a warp has a new maximum.
+/// Mostly no row of a warp has a new maximum, or a factor that is not 1; `isKept` says so, if it is known.
+Value AttendKernel::rescale(Value output, Value factors, Value isKept) {
   Value one = t.constant(t.rowsType(k.builder.getF32Type()), k.builder.getF32FloatAttr(1));
-  Value isKept = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, factors, one);
-  return k.ifElse(t.warpAll(isKept), output.getType(), [&] { return SmallVector<Value>{output}; }, [&] {
+  if (!isKept)
+    isKept = t.warpAll(arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, factors, one));
+  return k.ifElse(isKept, output.getType(), [&] { return SmallVector<Value>{output}; }, [&] {
     return SmallVector<Value>{k.fmul(output, t.broadcast(factors, getColumnsOfGroup()))};
   }).front();
 }

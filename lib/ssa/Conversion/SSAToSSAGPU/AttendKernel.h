@@ -147,6 +147,7 @@ private:
     Value max, sum, output;
   };
   using Hook = llvm::function_ref<void()>;
+  using Products = llvm::function_ref<Value()>; // waits for them
   /// Keys or values in shared memory, or some columns of them.
   struct Rows {
     Value ring, pipe;
@@ -317,16 +318,16 @@ private:
   ScoreTiles getScores(const Item &item, const Slots &slots);
   State getInitialState();
   /// One step, from products to weights; the hook stands after what reads numbers.
-  SoftmaxStep getSoftmaxStep(const Slots &slots, ScoreTiles &scores, Value products, const Numbers &numbers, Value max, Value sum, Hook afterNumbers);
+  SoftmaxStep getSoftmaxStep(const Slots &slots, ScoreTiles &scores, Products awaitProducts, const Numbers &numbers, Value max, Value sum, Hook afterNumbers);
   Value getListOfRow(Value row);
   Value getMembers(const Numbers &numbers, int64_t stretch);
   /// The scores with `-inf` where the union of lists has a key that the list of a row has not.
   Value hideFromOthers(Value logits, const Numbers &numbers);
   Value getZeroScores();
-  Value rescale(Value output, Value factors);
+  Value rescale(Value output, Value factors, Value isKept = {});
   Value getWeights(Value weights);
   State attend(const Slots &slots, ScoreTiles &scores, Value lhs, Value stage, State state);
-  Value getLogits(const Slots &slots, ScoreTiles &scores, Value products, const Numbers &numbers);
+  Value getLogits(const Slots &slots, ScoreTiles &scores, Products awaitProducts, const Numbers &numbers);
   void store(const Softmax &softmax, ScoreTiles &scores, State state);
   /// What rows are to be multiplied by, if they are part of a `merge` or `mix` that the kernel makes, and what is added: the rows of the softmaxes before and,
   /// with the last one, those of other parts; `lse` becomes that of all.

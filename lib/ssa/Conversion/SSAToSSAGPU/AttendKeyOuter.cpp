@@ -188,13 +188,13 @@ void AttendKernel::produceKeyOuter(Value total) {
 SmallVector<Value> AttendKernel::attendKeyOuter(const Slots &slots, ScoreTiles &scores, Value queryTile, ValueRange carried) {
   // Not before the loop: ptxas 13.0 gave the registers of an operand that all steps read to their weights as well.
   Value lhs = plan.keepsQueries ? t.loadOperand(queryTile) : queryTile;
-  Value ticket = carried[3], stage = slotOf(ticket, plan.stages), products = t.waitMma(beginScores(lhs, ticket), 0);
-  SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, getNumbers(stage), carried[0], carried[1], [&] {
+  Value ticket = carried[3], stage = slotOf(ticket, plan.stages), products = beginScores(lhs, ticket);
+  SoftmaxStep softmax = getSoftmaxStep(slots, scores, [&] { return t.waitMma(products, 0); }, getNumbers(stage), carried[0], carried[1], [&] {
     if (!plan.valuesAreKeys)
       t.release(keys.pipe, ticket);
   });
   // In the first step there is nothing to rescale.
-  Value scaled = plan.isOneStep() ? carried[2] : rescale(carried[2], softmax.rescale), weights = getWeights(softmax.weights);
+  Value scaled = plan.isOneStep() ? carried[2] : rescale(carried[2], softmax.rescale, softmax.isKept), weights = getWeights(softmax.weights);
   if (!plan.valuesAreKeys)
     t.await(values.pipe, ticket);
   Value output = t.mma(plan.family, weights, getValueTile(stage), /*transposed=*/false, scaled);

@@ -267,14 +267,13 @@ SmallVector<Value> AttendKernel::consumeStep(const Slots &slots, ScoreTiles &sco
     products = beginScores(lhs, ticket);
     output = t.waitMma(output, 1);
     t.release(keys.pipe, before);
-    products = t.waitMma(products, 0);
   } else {
     products = beginScores(lhs, ticket);
     t.await(values.pipe, before);
     output = beginOutput();
-    products = t.waitMma(products, 1);
   }
-  SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, getNumbers(slotOf(ticket, plan.stages)), isFirst ? k.select(isFirst, initial.max, state.max) : state.max,
+  auto awaitProducts = [&] { return t.waitMma(products, plan.valuesAreKeys ? 0 : 1); };
+  SoftmaxStep softmax = getSoftmaxStep(slots, scores, awaitProducts, getNumbers(slotOf(ticket, plan.stages)), isFirst ? k.select(isFirst, initial.max, state.max) : state.max,
                                        isFirst ? k.select(isFirst, initial.sum, state.sum) : state.sum, [&] {
     if (!plan.valuesAreKeys)
       t.release(keys.pipe, ticket);
@@ -285,7 +284,7 @@ SmallVector<Value> AttendKernel::consumeStep(const Slots &slots, ScoreTiles &sco
   }
   if (plan.groups > 1) // all groups have read the weights of the step before
     t.barrier();
-  auto goOn = [&] { return SmallVector<Value>{rescale(output, softmax.rescale)}; };
+  auto goOn = [&] { return SmallVector<Value>{rescale(output, softmax.rescale, softmax.isKept)}; };
   output = !isFirst ? goOn().front() : k.ifElse(isFirst, output.getType(), [&] {
     store(last, scores, {state.max, state.sum, output});
     return SmallVector<Value>{initial.output};

@@ -16,7 +16,7 @@ using namespace mlir::ssa;
 void AttendKernel::store(const Softmax &softmax, ScoreTiles &scores, State state) {
   if (plan.groups > 1 && plan.hasRoles()) // the sums of the last item have been read; between items without keys nothing else waits
     t.barrier();
-  state.sum = t.joinGroups(ssa_gpu::RowReduction::sum, state.sum, getScratch(1));
+  state.sum = t.joinGroups(ssa_gpu::RowReduction::sum, t.joinLanes(ssa_gpu::RowReduction::sum, state.sum), getScratch(1));
   storePart(softmax, scores, state, 0);
 }
 

@@ -287,7 +287,7 @@ SmallVector<Value> AttendKernel::softmaxStep(const Slots &slots, ScoreTiles &sco
   Value products = t.loadTensor(t.slot(tensors[0], slotOf(scoreTicket, plan.scoreSlots)), k.i32(0), plan.tileKeys);
   t.release(scorePipe, scoreTicket);
   t.await(numberPipe, keyTicket);
-  Value logits = getLogits(slots, scores, products, getNumbers(slotOf(keyTicket, plan.stages)));
+  Value logits = getLogits(slots, scores, [&] { return products; }, getNumbers(slotOf(keyTicket, plan.stages)));
   t.release(numberPipe, keyTicket);
   SoftmaxStep softmax = scores.getHeldStep(logits, carried[0], getScratch(0), plan.polynomials);
   softmax.sum = scores.addUp(carried[1], softmax);

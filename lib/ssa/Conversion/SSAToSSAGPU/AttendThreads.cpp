@@ -9,8 +9,8 @@ using namespace mlir::ssa;
 
 AttendKernel::State AttendKernel::attend(const Slots &slots, ScoreTiles &scores, Value lhs, Value stage, State state) {
   Value products = t.mma(plan.family, lhs, t.slot(keys.ring, stage), /*transposed=*/true, getZeroScores());
-  SoftmaxStep softmax = getSoftmaxStep(slots, scores, products, getNumbers(stage), state.max, state.sum, [] {});
-  Value scaled = rescale(state.output, softmax.rescale);
+  SoftmaxStep softmax = getSoftmaxStep(slots, scores, [&] { return products; }, getNumbers(stage), state.max, state.sum, [] {});
+  Value scaled = rescale(state.output, softmax.rescale, softmax.isKept);
   Value sum = t.mma(plan.family, getWeights(softmax.weights), getValueTile(stage), /*transposed=*/false, scaled);
   return {softmax.max, softmax.sum, sum};
 }

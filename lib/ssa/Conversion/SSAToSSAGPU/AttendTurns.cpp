@@ -121,7 +121,7 @@ Value AttendKernel::beginOutputs(unsigned group, unsigned turn, Value weights, V
 }
 
 SoftmaxStep AttendKernel::getSoftmaxOfTurn(unsigned group, const Slots &slots, ScoreTiles &scores, Value products, const Round &round) {
-  return getSoftmaxStep(slots, scores, products, turns[group].numbers, round.state.max, round.state.sum, [] {});
+  return getSoftmaxStep(slots, scores, [&] { return products; }, turns[group].numbers, round.state.max, round.state.sum, [] {});
 }
 
 /// What the maxima of the other group's step make of the state.

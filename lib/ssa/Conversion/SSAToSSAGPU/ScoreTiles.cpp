@@ -120,27 +120,42 @@ Value ScoreTiles::getRescale(Value before, Value max) {
 
 Value ScoreTiles::compare(arith::CmpFPredicate predicate, Value a, Value b) { return arith::CmpFOp::create(e.builder, e.loc, predicate, a, b); }
 
-/// False of NaN, which is in the sum anyway, and of a row that has seen nothing yet.
-Value ScoreTiles::outgrows(Value max, Value held) {
-  return compare(arith::CmpFPredicate::OGT, e.fmul(e.fsub(max, held), splatRows(factor)), splatRows(heldGrowth));
-}
+/// In units of log2. NaN, which is in the sum anyway, outgrows nothing, and neither does a row that has seen nothing yet.
+Value ScoreTiles::getGrowth(Value max, Value held) { return e.fmul(e.fsub(max, held), splatRows(factor)); }
 
-SoftmaxStep ScoreTiles::getSoftmaxStep(Value logits, Value max, Value sum, Value scratch) {
-  SoftmaxStep step;
-  Value stepMax = t.joinGroups(ssa_gpu::RowReduction::max, t.reduce(ssa_gpu::RowReduction::max, logits), scratch);
-  step.max = e.select(outgrows(stepMax, max), stepMax, max);
-  step.rescale = getRescale(max, step.max);
-  Reference now = getReference(step.max);
-  // A weight is one multiply-add away from a logit; where rounding would matter the difference to the maximum comes first: it is exact,
-  // however large the logits are.
-  SmallVector<Value> terms = e.ifElse(
+/// A weight is one multiply-add away from a logit; where rounding would matter the difference to the maximum comes first: it is exact, however large the logits
+/// are.
+SmallVector<Value> ScoreTiles::getTerms(Value logits, const Reference &now) {
+  return e.ifElse(
       t.warpAll(now.isNear), {logits.getType(), now.product.getType()},
       [&] { return SmallVector<Value>{logits, arith::NegFOp::create(e.builder, e.loc, now.product)}; },
       [&] { return SmallVector<Value>{e.fsub(logits, t.broadcast(now.max, columns)), now.rest}; });
-  step.weights = exp2(multiplyAdd(terms[0], splat(factor), t.broadcast(terms[1], columns)));
-  Value stepSum = t.reduce(ssa_gpu::RowReduction::sum, step.weights);
-  step.sum = e.fadd(e.fmul(sum, step.rescale), stepSum);
-  return step;
+}
+
+SoftmaxStep ScoreTiles::getSoftmaxStep(Value logits, Value max, Value sum, Value scratch, bool isOnlyStep) {
+  using ssa_gpu::RowReduction;
+  Value ofLanes = t.reduceLanes(RowReduction::max, logits);
+  auto renew = [&] {
+    Value stepMax = t.joinGroups(RowReduction::max, t.joinLanes(RowReduction::max, ofLanes), scratch);
+    Value held = e.select(outgrows(stepMax, max), stepMax, max), rescale = getRescale(max, held);
+    SmallVector<Value> made = getTerms(logits, getReference(held));
+    made.append({held, rescale, e.fmul(sum, rescale)});
+    return made;
+  };
+  SmallVector<Value> made;
+  Value isKept;
+  if (scratch || isOnlyStep) {
+    made = renew();
+  } else { // mostly no lane has to hear of the maxima of others
+    Reference held = getReference(max);
+    Value stays = compare(arith::CmpFPredicate::ULE, getGrowth(ofLanes, max), splatRows(heldGrowth));
+    isKept = t.warpAll(e.both(stays, held.isNear));
+    made = e.ifElse(isKept, {logits.getType(), max.getType(), max.getType(), max.getType(), sum.getType()}, [&] {
+      return SmallVector<Value>{logits, arith::NegFOp::create(e.builder, e.loc, held.product), max, splatRows(1), sum};
+    }, renew);
+  }
+  Value weights = exp2(multiplyAdd(made[0], splat(factor), t.broadcast(made[1], columns)));
+  return {made[2], e.fadd(made[4], t.reduceLanes(RowReduction::sum, weights)), made[3], weights, isKept};
 }
 
 ScoreTiles::HeldReference ScoreTiles::getHeld(Value held) {

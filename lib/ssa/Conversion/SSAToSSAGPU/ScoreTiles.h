@@ -19,6 +19,7 @@ struct SoftmaxStep {
   Value max, sum; // of the row so far; a maximum is held until one is much greater, since outputs are dear to rescale; the sum of a held step is added up later
   Value rescale;  // what earlier sums are to be multiplied by
   Value weights;  // of this part, relative to `max`
+  Value isKept;   // i1: true in a warp none of whose rows has a new maximum; null where that is not known
 };
 
 /// Scale, score region, mask and softmax of an attention op on tiles.
@@ -40,9 +41,9 @@ public:
   Value hide(Value logits, Value numbers);
   /// The same for stretches of keys; `slots.seesRanges()`.
   Value hideOutside(Value logits, const KeySlots::Step &step);
-  /// Each row decides for itself whether its maximum is held. Where the columns are spread over groups of warps maxima are joined through `scratch`, and
-  /// `sum` is that of the group's columns.
-  SoftmaxStep getSoftmaxStep(Value logits, Value max, Value sum, Value scratch);
+  /// Each row decides for itself whether its maximum is held; `isOnlyStep` where none can be. Where the columns are spread over groups of warps maxima are joined
+  /// through `scratch`. `sum` is what every lane has added up of its own columns.
+  SoftmaxStep getSoftmaxStep(Value logits, Value max, Value sum, Value scratch, bool isOnlyStep);
   /// What sums of weights relative to `before` are to be multiplied by when `max` is the maximum.
   Value getRescale(Value before, Value max);
   /// What weights are relative to when `max` is the maximum, as a score: for the log-sum-exp.
@@ -73,7 +74,10 @@ private:
   };
   HeldReference getHeld(Value held);
   static constexpr double heldGrowth = 8; // weights up to 2^8, which f16 holds as well as those up to 1
-  Value outgrows(Value max, Value held);
+  Value getGrowth(Value max, Value held);
+  Value outgrows(Value max, Value held) { return compare(arith::CmpFPredicate::OGT, getGrowth(max, held), splatRows(heldGrowth)); }
+  /// Terms of the exponents: a weight is `2^(terms[0] * factor + terms[1])`.
+  SmallVector<Value> getTerms(Value logits, const Reference &now);
   Value compare(arith::CmpFPredicate predicate, Value a, Value b);
   Value exp2(Value v);
   Value multiplyAdd(Value a, Value b, Value c);

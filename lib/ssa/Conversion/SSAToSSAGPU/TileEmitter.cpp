@@ -111,8 +111,8 @@ Value TileEmitter::toOperand(Value accumulator, Type elementType) {
   return ssa_gpu::ToOperandOp::create(builder, loc, operandType(rows, columns, elementType), accumulator);
 }
 
-Value TileEmitter::reduce(ssa_gpu::RowReduction kind, Value tile) {
-  return ssa_gpu::ReduceOp::create(builder, loc, rowsType(getElementTypeOrSelf(tile)), kind, tile);
+Value TileEmitter::reduce(ssa_gpu::RowReduction kind, Value tile, bool ofLanes) {
+  return ssa_gpu::ReduceOp::create(builder, loc, rowsType(getElementTypeOrSelf(tile)), kind, tile, ofLanes);
 }
 
 void TileEmitter::storeOperand(Value accumulator, Value tile) { ssa_gpu::StoreOperandOp::create(builder, loc, accumulator, tile); }

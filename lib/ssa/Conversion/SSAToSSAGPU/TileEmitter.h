@@ -97,7 +97,10 @@ public:
   void storeOperand(Value accumulator, Value tile);
   void barrier() { ssa_gpu::BarrierOp::create(builder, loc); }
   /// Of the columns of a group.
-  Value reduce(ssa_gpu::RowReduction kind, Value tile);
+  Value reduce(ssa_gpu::RowReduction kind, Value tile) { return reduce(kind, tile, /*ofLanes=*/false); }
+  /// Of the columns that a lane has; and of all lanes of a row.
+  Value reduceLanes(ssa_gpu::RowReduction kind, Value tile) { return reduce(kind, tile, /*ofLanes=*/true); }
+  Value joinLanes(ssa_gpu::RowReduction kind, Value rowVector) { return ssa_gpu::JoinLanesOp::create(builder, loc, rowVector.getType(), kind, rowVector); }
   /// Of what the groups have; `scratch` is only used if there is more than one.
   Value joinGroups(ssa_gpu::RowReduction kind, Value rowVector, Value scratch);
   Value broadcast(Value rowVector, int64_t columns);
@@ -124,6 +127,7 @@ public:
   void storeEntries(Value rowVector, Value target, llvm::function_ref<RowPlace(Value row)> place);
 
 private:
+  Value reduce(ssa_gpu::RowReduction kind, Value tile, bool ofLanes);
   void buildBody(Region &region, llvm::function_ref<SmallVector<Value>(Value)> body);
 
   OpBuilder &builder;

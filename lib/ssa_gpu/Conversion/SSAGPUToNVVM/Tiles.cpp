@@ -94,6 +94,13 @@ Value reduceRow(ThreadEmitter &e, RowReduction kind, Value row) {
   return joinTree(values, [&](Value a, Value b) { return joinValues(e.builder, e.loc, kind, a, b); });
 }
 
+/// What the four lanes of a row have.
+Value joinLanes(ThreadEmitter &e, Value value, llvm::function_ref<Value(Value, Value)> join) {
+  for (int64_t distance : {1, 2})
+    value = join(value, e.exchange(value, distance));
+  return value;
+}
+
 struct ConvertReduce : OpConversionPattern<ReduceOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -110,12 +117,35 @@ struct ConvertReduce : OpConversionPattern<ReduceOp> {
       for (int64_t i = 0, n = getValuesPerThread(op.getTile().getType()); i < n; ++i)
         if (i / 2 % 2 == half)
           values.push_back(e.extract(adaptor.getTile(), i));
-      Value joined = joinTree(values, join);
-      for (int64_t distance : {1, 2}) // the four lanes of a row
-        joined = join(joined, e.exchange(joined, distance));
-      results.push_back(joined);
+      results.push_back(op.getOfLanes() ? joinAsTheyCome(values, join) : joinLanes(e, joinTree(values, join), join));
     }
     rewriter.replaceOp(op, e.fromElements(results));
+    return success();
+  }
+
+private:
+  /// In two chains: few values are kept, and each is joined when it is there.
+  static Value joinAsTheyCome(ArrayRef<Value> values, llvm::function_ref<Value(Value, Value)> join) {
+    Value even = values[0], odd = values[1];
+    for (size_t i = 2; i < values.size(); i += 2) {
+      even = join(even, values[i]);
+      odd = join(odd, values[i + 1]);
+    }
+    return join(even, odd);
+  }
+};
+
+struct ConvertJoinLanes : OpConversionPattern<JoinLanesOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(JoinLanesOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    if (isRowwise(op.getRows().getType())) {
+      rewriter.replaceOp(op, adaptor.getRows());
+      return success();
+    }
+    ThreadEmitter e(rewriter, op);
+    auto join = [&](Value a, Value b) { return joinValues(rewriter, e.loc, op.getKind(), a, b); };
+    rewriter.replaceOp(op, e.fromElements(llvm::map_to_vector(e.elements(adaptor.getRows()), [&](Value value) { return joinLanes(e, value, join); })));
     return success();
   }
 };
@@ -517,7 +547,7 @@ struct ConvertToOperand : OpConversionPattern<ToOperandOp> {
 } // namespace
 
 void ssa_gpu::populateTilePatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<ConvertElementwise, ConvertReduce, ConvertBroadcast, ConvertMapRows, ConvertMapColumns, ConvertMap,
+  patterns.add<ConvertElementwise, ConvertReduce, ConvertJoinLanes, ConvertBroadcast, ConvertMapRows, ConvertMapColumns, ConvertMap,
                ConvertStoreEntries, ConvertWarpAll, ConvertSaveRows, ConvertJoinGroups, ConvertStoreOperand, ConvertToOperand, ConvertFold, ConvertFoldRows, ConvertJoinRows,
                ConvertStoreColumns>(converter, patterns.getContext());
 }
