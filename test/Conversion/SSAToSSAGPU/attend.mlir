@@ -10,9 +10,14 @@
 // the next softmax, that of a tile's last step during the first one of the next tile, where the tile is stored.
 // CHECK: gpu.func @ssa_sparse_attend(
 // CHECK-SAME: !nvgpu.tensormap.descriptor
+// Producers say how many steps an item has, and which rows these are of.
+// CHECK: %[[ITEMS:.*]] = ssa_gpu.alloc : <2x5xi32>
 // CHECK: ssa_gpu.alloc_pipe {consumers = 8 : i64, producers = 4 : i64} : <2>
 // CHECK: ssa_gpu.roles threads [256, 128] registers [232, 40] {
 // CHECK: scf.for
+// CHECK: ssa_gpu.await
+// CHECK: %[[ITEM:.*]] = ssa_gpu.slot %[[ITEMS]]
+// CHECK-COUNT-5: ssa_gpu.load_entry %[[ITEM]]
 // CHECK: scf.for
 // CHECK: ssa_gpu.mma wgmma async %{{.*}}, transposed
 // CHECK: ssa_gpu.mma wgmma async %{{.*}}, %{{.*}}, %{{.*}} : tensor<128x128xbf16, #ssa_gpu.operand>

@@ -125,15 +125,19 @@ AttendKernel::Item AttendKernel::decodeItem(Value number) {
   item.batch = number;
   item.exists = k.bit(true);
   item.firstRow = k.mul(k.toI32(tile), k.i32(plan.tileRows)); // of the pair, if blocks work in pairs
+  setQueries(item);
+  if (plan.pair)
+    item.firstRow = k.add(item.firstRow, k.mul(k.toI32(k.rankInPair()), k.i32(plan.rowsOfBlock())));
+  return item;
+}
 
+/// The queries of which an item has rows, by its list and its first row.
+void AttendKernel::setQueries(Item &item) {
   Value group = k.i32(plan.group);
   Value lastRow = k.min(k.add(item.firstRow, k.i32(plan.tileRows - 1)), k.i32(plan.queryBlock * plan.group - 1));
   Value firstQuery = k.mul(k.toI32(item.list), k.i32(plan.queryBlock));
   item.firstQuery = k.add(firstQuery, k.div(item.firstRow, group));
   item.lastQuery = k.min(k.add(firstQuery, k.div(lastRow, group)), k.sub(queries, k.i32(1)));
-  if (plan.pair)
-    item.firstRow = k.add(item.firstRow, k.mul(k.toI32(k.rankInPair()), k.i32(plan.rowsOfBlock())));
-  return item;
 }
 
 AttendKernel::Row AttendKernel::getRow(const Item &item, Value row) {

@@ -80,6 +80,8 @@ struct AttendPlan {
   bool hasSoftmaxes() const { return sources.size() > 1 && !join->isMerge(); }
   bool usesTensorMemory() const { return instruction == Instruction::tcgen05; }
   bool hasRoles() const { return instruction != Instruction::mma_sync; }
+  /// Producers say which rows an item has: to divide would take those who multiply longer than to hear it.
+  bool publishesItems() const { return hasRoles() && !usesTensorMemory() && !takesTurns && !isKeyOuter; }
   /// Products of different steps are not under way together: items of few steps have registers for taller tiles then, and wait less for their rows.
   bool isStepwise() const {
     constexpr int64_t many = 8;
@@ -186,6 +188,7 @@ private:
   void readSizes();
   unsigned readSource(Source &source, unsigned next);
   Item decodeItem(Value item);
+  void setQueries(Item &item);
   Value getKeyOuterTotal();
   Value loadEntryOf(const Item &item, Value row);
   Value getEntry(const Item &item, Value row);
@@ -231,12 +234,15 @@ private:
   void consume(Value total);
   SmallVector<Value> packRows(const Item &item);
   Item unpackRows(ArrayRef<Value> values);
-  SmallVector<Value> forEachItemAndOne(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(const Item &item, ValueRange carried)> body);
+  size_t getNumRows() const { return 4 + (plan.split > 1) + (plan.isKeyOuter ? 3 : 0); }
+  Item decodeItemOrNone(Value number, Value total);
+  Item receiveItem(Value slot);
+  SmallVector<Value> forEachItemAndOne(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(Value number, ValueRange carried)> body);
   Value getSteps(const Slots &slots);
-  SmallVector<Value> awaitQueries(MutableArrayRef<Slots> slots, Value ticket);
+  SmallVector<Value> readSteps(MutableArrayRef<Slots> slots, Value ticket);
   Value beginScores(Value lhs, Value ticket);
   void publishZeros(const Rows &rows);
-  void storeSteps(ArrayRef<Value> steps, Value slot);
+  void storeNumbers(ArrayRef<Value> numbers, Value slot);
   /// Which of its softmaxes, of an item.
   struct Softmax {
     Item item;

@@ -10,7 +10,7 @@ using namespace mlir::ssa;
 
 void AttendKernel::allocateRoles() {
   int64_t producers = plan.producers() / 32, consumers = plan.consumers() / 32;
-  stepsRing = t.alloc({plan.querySlots, int64_t(plan.sources.size())}, k.builder.getI32Type());
+  stepsRing = t.alloc({plan.querySlots, int64_t(plan.sources.size() + (plan.publishesItems() ? getNumRows() : 0))}, k.builder.getI32Type());
   if (plan.isStepwise())
     itemRing = t.alloc({plan.querySlots, plan.entriesOfTile() + numPublishedParts}, k.builder.getI32Type());
   queryPipe = t.allocPipe(plan.querySlots, producers, consumers);
@@ -48,17 +48,31 @@ void AttendKernel::buildRoles(Value total) {
   k.addRoles({{ofGroup, registers, [&] { takeTurns(0, total); }}, {ofGroup, registers, [&] { takeTurns(1, total); }}, producers});
 }
 
-/// All items of a block and, unless groups take turns, one behind the last if there is any.
-SmallVector<Value> AttendKernel::forEachItemAndOne(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(const Item &, ValueRange)> body) {
+/// The numbers of all items of a block and, unless groups take turns, of one behind the last if there is any.
+SmallVector<Value> AttendKernel::forEachItemAndOne(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
   Value first = gpu::BlockIdOp::create(k.builder, k.loc, gpu::Dimension::x), step = gpu::GridDimOp::create(k.builder, k.loc, gpu::Dimension::x);
   Value end = plan.takesTurns ? total : k.select(k.lt(first, total), k.add(total, step), total);
-  return k.forEachItem(end, inits, [&](Value number, ValueRange carried) {
-    Item item = decodeItem(k.min(number, k.sub(total, k.index(1))));
-    item.exists = k.lt(number, total);
-    if (plan.isKeyOuter)
-      item.numEntries = k.select(item.exists, item.numEntries, k.i32(0));
-    return body(item, carried);
-  });
+  return k.forEachItem(end, inits, body);
+}
+
+/// The item of a number, or one without rows.
+AttendKernel::Item AttendKernel::decodeItemOrNone(Value number, Value total) {
+  Item item = decodeItem(k.min(number, k.sub(total, k.index(1))));
+  item.exists = k.lt(number, total);
+  if (plan.isKeyOuter)
+    item.numEntries = k.select(item.exists, item.numEntries, k.i32(0));
+  return item;
+}
+
+/// The same by what producers say.
+AttendKernel::Item AttendKernel::receiveItem(Value slot) {
+  SmallVector<Value> values;
+  for (size_t i = 0, numRows = getNumRows(); i < numRows; ++i)
+    values.push_back(t.loadEntry(slot, k.i32(plan.sources.size() + i)));
+  values[3] = k.ne(values[3], k.i32(0));
+  Item item = unpackRows(values);
+  setQueries(item);
+  return item;
 }
 
 /// What says which rows an item has, for a loop that carries it.
@@ -108,12 +122,12 @@ void AttendKernel::publishZeros(const Rows &rows) {
   t.publish(rows.pipe, first);
 }
 
-/// How many steps there are with the keys of each source, for those that cannot count them.
-void AttendKernel::storeSteps(ArrayRef<Value> steps, Value slot) {
-  t.fill(slot, [&](Value source) {
-    Value value = steps.back();
-    for (auto [i, other] : llvm::enumerate(steps.drop_back()))
-      value = k.select(k.eq(source, k.i32(i)), other, value);
+/// What consumers would have to look up: how many steps there are with the keys of each source.
+void AttendKernel::storeNumbers(ArrayRef<Value> numbers, Value slot) {
+  t.fill(slot, [&](Value entry) {
+    Value value = numbers.back();
+    for (auto [i, other] : llvm::enumerate(numbers.drop_back()))
+      value = k.select(k.eq(entry, k.i32(i)), other, value);
     return value;
   });
 }
@@ -122,7 +136,8 @@ void AttendKernel::produce(Value total) {
   if (!plan.takesTurns)
     publishZeros(plan.valuesAreKeys ? keys : values);
   Value firstKeys = k.i32(plan.valuesAreKeys && !plan.takesTurns ? 1 : 0); // behind the zeros
-  forEachItemAndOne(total, {k.i32(0), firstKeys}, [&](const Item &item, ValueRange tickets) -> SmallVector<Value> {
+  forEachItemAndOne(total, {k.i32(0), firstKeys}, [&](Value number, ValueRange tickets) -> SmallVector<Value> {
+    Item item = decodeItemOrNone(number, total);
     // What there is to copy is looked up before there is room for it, that of the first step before there is room for queries.
     SmallVector<Slots, 1> all = getAllSlots(item);
     SmallVector<Value> steps;
@@ -130,12 +145,16 @@ void AttendKernel::produce(Value total) {
       useList(slots, item);
       steps.push_back(getSteps(slots));
     }
+    SmallVector<Value> numbers = steps;
+    if (plan.publishesItems())
+      for (Value value : packRows(item))
+        numbers.push_back(value.getType().isInteger(1) ? k.select(value, k.i32(1), k.i32(0)) : value);
     Value querySlot = slotOf(tickets[0], plan.querySlots);
     Lookup found = lookUp(item, all.front(), k.i32(0));
     auto produceQueries = [&] {
       t.acquire(queryPipe, tickets[0]);
       loadQueries(item, t.slot(queryRing, querySlot), tickets[0]);
-      storeSteps(steps, t.slot(stepsRing, querySlot));
+      storeNumbers(numbers, t.slot(stepsRing, querySlot));
       t.publish(queryPipe, tickets[0]);
     };
     if (!plan.takesTurns) // else behind the first keys
@@ -181,18 +200,18 @@ Value AttendKernel::copySteps(const Item &item, const Slots &slots, Value steps,
   }).back();
 }
 
-/// Waits for the queries of an item; gives the numbers of its steps, which the producers have counted where there is a list.
-SmallVector<Value> AttendKernel::awaitQueries(MutableArrayRef<Slots> all, Value ticket) {
-  t.await(queryPipe, ticket);
+/// The numbers of an item's steps, which the producers have counted where that takes a list, or they say all of an item.
+SmallVector<Value> AttendKernel::readSteps(MutableArrayRef<Slots> all, Value ticket) {
   SmallVector<Value> steps;
   for (Slots &slots : all) {
     const Source &source = *slots.source;
-    if (!source.lists) {
+    if (!source.lists && !plan.publishesItems()) {
       steps.push_back(getSteps(slots));
       continue;
     }
     steps.push_back(t.loadEntry(t.slot(stepsRing, slotOf(ticket, plan.querySlots)), k.i32(source.number)));
-    slots.useSteps(*source.selection, source.op.isGathered(), source.lists, steps.back());
+    if (source.lists)
+      slots.useSteps(*source.selection, source.op.isGathered(), source.lists, steps.back());
   }
   return steps;
 }
@@ -223,12 +242,18 @@ void AttendKernel::consume(Value total) {
   inits.push_back(k.i32(0));
   if (plan.valuesAreKeys)
     t.await(keys.pipe, inits.back());
-  SmallVector<Value> ended = forEachItemAndOne(total, inits, [&](const Item &item, ValueRange carried) -> SmallVector<Value> {
-    Value queryTicket = carried[0];
+  SmallVector<Value> ended = forEachItemAndOne(total, inits, [&](Value number, ValueRange carried) -> SmallVector<Value> {
+    Value queryTicket = carried[0], querySlot = slotOf(queryTicket, plan.querySlots);
+    Item item;
+    if (!plan.publishesItems())
+      item = decodeItemOrNone(number, total);
+    t.await(queryPipe, queryTicket);
+    if (plan.publishesItems())
+      item = receiveItem(t.slot(stepsRing, querySlot));
     Softmax last = {unpackRows(SmallVector<Value>(carried.slice(1, numRows))), getLastSoftmax()};
     SmallVector<Slots, 1> all = getAllSlots(item);
-    SmallVector<Value> steps = awaitQueries(all, queryTicket);
-    Value queryTile = t.slot(queryRing, slotOf(queryTicket, plan.querySlots));
+    SmallVector<Value> steps = readSteps(all, queryTicket);
+    Value queryTile = t.slot(queryRing, querySlot);
     Value lhs = plan.keepsQueries ? t.loadOperand(queryTile) : queryTile;
     if (plan.keepsQueries)
       t.release(queryPipe, queryTicket);

@@ -192,9 +192,11 @@ void AttendKernel::takeTurns(unsigned group, const Slots &slots, ScoreTiles &sco
 
 void AttendKernel::takeTurns(unsigned group, Value total) {
   Value zero = k.i32(0);
-  forEachItemAndOne(total, {zero, zero, zero}, [&](const Item &item, ValueRange tickets) -> SmallVector<Value> {
+  forEachItemAndOne(total, {zero, zero, zero}, [&](Value number, ValueRange tickets) -> SmallVector<Value> {
+    Item item = decodeItemOrNone(number, total);
     SmallVector<Slots, 1> all = getAllSlots(item);
-    SmallVector<Value> steps = awaitQueries(all, tickets[0]);
+    t.await(queryPipe, tickets[0]);
+    SmallVector<Value> steps = readSteps(all, tickets[0]);
     Value lhs = t.slot(queryRing, slotOf(tickets[0], plan.querySlots));
     Round round{{}, tickets[1], tickets[2]};
     auto pack = [&] { return SmallVector<Value>{round.state.max, round.state.sum, round.state.output, round.keyTicket, round.ticket}; };
