@@ -11,7 +11,7 @@ build=$(realpath -m "${BUILD_DIR:-$root/build}")
 logs=$build/logs
 cd "$root"
 
-tools=(ccache cmake ninja-build python3 python3-numpy)
+tools=(ccache cmake libmimalloc-dev ninja-build python3 python3-numpy)
 llvm=(clang-22 libmlir-22-dev lld-22 llvm-22-dev llvm-22-tools mlir-22-tools)
 
 say() { printf '[%4ds] %s\n' "$SECONDS" "$*"; }
