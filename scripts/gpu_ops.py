@@ -223,6 +223,9 @@ def add_routes():
     causal, plain = "mask = #ssa.mask<causal>", dict(q=queries(8, 128), k=keys(2, 128))
     route("route sum of 4 heads", f"{causal}, reduce = sum", q, k, out, plain)
     route("route softmax and max", f"{causal}, normalize = softmax, reduce = max", q, k, out, plain)
+    # From step to step scores rise, so that sums would overflow, and fall, by more than a sum that is relative to the first would bear.
+    steps = lambda rng, b, m, n: np.where(np.arange(n)[:, None] // 64 % 3 == 1, 100, 1).astype(np.float32) * keys(2, 128)(rng, b, m, n)
+    route("route softmax and max, scores that rise", f"{causal}, normalize = softmax, reduce = max", q, k, out, dict(q=queries(8, 128), k=steps))
     narrow = "tensor<?x8x?x128xf8E4M3FN>", "tensor<?x1x?x128xf8E4M3FN>", "tensor<?x1x?x?xf32>"
     region = (
         " score (%x, %wh, %b, %h, %p, %j) {\n"

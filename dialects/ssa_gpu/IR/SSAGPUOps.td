@@ -409,11 +409,11 @@ def SSAGPU_JoinLanesOp : SSAGPU_Op<"join_lanes", [Pure, SameOperandsAndResultTyp
 }
 
 def SSAGPU_WarpAllOp : SSAGPU_Op<"warp_all", [Pure]> {
-  let summary = "true in a warp if a bit is set for all its rows";
+  let summary = "true in a warp if a bit is set for all its rows, or elements";
   let description = "For choosing between ways to compute the same: warps may differ.";
-  let arguments = (ins SSAGPU_RowVector:$rows);
+  let arguments = (ins AnyTypeOf<[SSAGPU_RowVector, SSAGPU_Accumulator]>:$tile);
   let results = (outs I1:$all);
-  let assemblyFormat = "$rows attr-dict `:` type($rows)";
+  let assemblyFormat = "$tile attr-dict `:` type($tile)";
 }
 
 def SSAGPU_JoinGroupsOp : SSAGPU_Op<"join_groups"> {

@@ -235,7 +235,8 @@ static SmallVector<const Ticket *> getTicketsOf(Value memory, ArrayRef<Ticket> h
     if (auto slot = memory.getDefiningOp<SlotOp>(); slot && slots != 1)
       addTickets(slot.getIndex(), held, found);
   auto slotsOf = [](const Ticket &ticket) { return cast<PipeType>(ticket.pipe.getType()).getSlots(); };
-  llvm::erase_if(found, [&](const Ticket *ticket) { return slotsOf(*ticket) != slots; });
+  // A slot of the pipe may have several of the memory.
+  llvm::erase_if(found, [&](const Ticket *ticket) { return slots % slotsOf(*ticket) != 0; });
   if (found.empty()) // a pipe of one slot hands over whole rings
     for (const Ticket &ticket : held)
       if (slotsOf(ticket) == 1)

@@ -41,18 +41,24 @@ func.func @scores(%q: !q, %k: !k, %t: !k) -> !s {
 !q = tensor<?x4x?x64xf16>
 !s = tensor<?x4x?x?xf32>
 
-// Maxima and sums of parts of 2048 columns, the parts together, then the scores. Most steps hide nothing; threads add up for themselves. Queries
-// stay in registers. The parts of a tile begin with one or another of them.
+// Sums of parts of 2048 columns, the parts together, then the scores. Most steps hide nothing; threads add up for themselves, and look for maxima only where
+// there is nothing that sums are relative to, or they become too great. Queries stay in registers.
+// Producers know what an item is: the parts of a tile begin with one or another of them.
 // CHECK: gpu.func @ssa_route_softmax(
-// CHECK: %[[HASH:.*]] = arith.muli %{{.*}}, %c40503 : index
-// CHECK: arith.remui %[[HASH]], %c65536 : index
 // CHECK: ssa_gpu.load_operand
 // CHECK: ssa_gpu.mma wgmma
 // CHECK: %[[SCORES:.*]] = scf.if
+// CHECK: scf.while
+// CHECK: scf.if
 // CHECK: ssa_gpu.reduce max %[[SCORES]]
 // CHECK: math.exp2 %{{.*}} fastmath<afn>
-// CHECK: ssa_gpu.fold sum %{{.*}} {columns = 128 : i64, period = 8 : i64}
+// CHECK: ssa_gpu.fold sum %{{.*}} {columns = 64 : i64, period = 8 : i64}
+// CHECK: %[[FITS:.*]] = arith.cmpf olt
+// CHECK: ssa_gpu.warp_all %[[FITS]]
+// CHECK: scf.condition
 // CHECK: ssa_gpu.reduce sum
+// CHECK: %[[HASH:.*]] = arith.muli %{{.*}}, %c40503 : index
+// CHECK: arith.remui %[[HASH]], %c65536 : index
 // CHECK: gpu.func @ssa_route_join(
 // CHECK: gpu.func @ssa_route(
 // CHECK: math.fma

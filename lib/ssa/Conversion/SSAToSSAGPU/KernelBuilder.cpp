@@ -177,6 +177,18 @@ SmallVector<Value> Emitter::loopWhile(ValueRange inits, llvm::function_ref<Value
   return loop.getResults();
 }
 
+SmallVector<Value> Emitter::repeatWhile(ValueRange inits, llvm::function_ref<std::pair<Value, SmallVector<Value>>(ValueRange)> body,
+                                        llvm::function_ref<SmallVector<Value>(ValueRange)> between) {
+  auto loop = scf::WhileOp::create(
+      builder, loc, inits.getTypes(), inits,
+      [&](OpBuilder &, Location, ValueRange carried) {
+        auto [again, next] = body(carried);
+        scf::ConditionOp::create(builder, loc, again, next);
+      },
+      [&](OpBuilder &, Location, ValueRange carried) { scf::YieldOp::create(builder, loc, between ? between(carried) : llvm::to_vector(carried)); });
+  return loop.getResults();
+}
+
 SmallVector<Value> Emitter::ifElse(Value condition, TypeRange types, llvm::function_ref<SmallVector<Value>()> then,
                                    llvm::function_ref<SmallVector<Value>()> otherwise) {
   auto branch = scf::IfOp::create(

@@ -96,6 +96,9 @@ public:
   /// `while (condition(carried)) carried = body(carried);`
   SmallVector<Value> loopWhile(ValueRange inits, llvm::function_ref<Value(ValueRange carried)> condition,
                                llvm::function_ref<SmallVector<Value>(ValueRange carried)> body);
+  /// The same where each run says whether there is another; `between` comes before another one.
+  SmallVector<Value> repeatWhile(ValueRange inits, llvm::function_ref<std::pair<Value, SmallVector<Value>>(ValueRange carried)> body,
+                                 llvm::function_ref<SmallVector<Value>(ValueRange carried)> between = nullptr);
   /// A bit for every lane of the warp where `condition` holds; all lanes are there.
   Value ballot(Value condition);
   SmallVector<Value> ifElse(Value condition, TypeRange types, llvm::function_ref<SmallVector<Value>()> then,

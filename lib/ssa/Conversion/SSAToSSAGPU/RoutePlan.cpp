@@ -116,14 +116,15 @@ static constexpr int64_t reservedForRoles = 2048;
 static int64_t getKeyStages(const RoutePlan &plan, const RouteContext &c, int64_t taken, int64_t least) {
   constexpr int64_t most = 8, entryBytes = 4;
   int64_t bytesPerKey = getRowBytes(plan) + (c.op.getScales() ? entryBytes : 0);
-  int64_t stages = (plan.sharedBytes - reservedForRoles - taken) / (plan.keys * bytesPerKey);
+  int64_t stages = (plan.sharedBytes - reservedForRoles - taken) / (plan.keys * plan.stepsPerTicket * bytesPerKey);
   return stages < least ? 0 : std::min(stages, most);
 }
 
 bool RoutePlan::setSumsWithRoles(const RouteContext &c) {
   constexpr int64_t perQuery = 3, entryBytes = 4;
   pairs = 192; // 64 for each of three warpgroups
-  keys = 128;
+  keys = 64;   // two products at a time are in registers
+  stepsPerTicket = 2;
   chunksPerUnit = ssa::ceilDiv(unit, pairs);
   heads = ssa::ceilDiv(unit, chunksPerUnit);
   queries = pairs / heads;
@@ -131,7 +132,7 @@ bool RoutePlan::setSumsWithRoles(const RouteContext &c) {
   // With two slots of queries the next item begins before the last has ended.
   for (int64_t slots : {2, 1}) {
     int64_t perSlot = pairs * (getRowBytes(*this) + (c.op.getWeights() ? entryBytes : 0)) + perQuery * std::max<int64_t>(queries, 8) * entryBytes;
-    queryStages = slots;
+    queryStages = querySlots = slots;
     keyStages = getKeyStages(*this, c, slots * perSlot, slots + 1);
     if (keyStages)
       return true;
@@ -168,15 +169,19 @@ bool RoutePlan::setScoresWithRoles(const RouteContext &c, int64_t otherBytes, in
   if (chunks > chunksPerUnit)
     return false; // key heads of their own
   keepsQueries = true;
-  queryStages = chunks;
   // Several chunks are better overlapped by two products at a time, for which three warpgroups have too few registers.
   for (groups = chunks % 2 == 0 ? std::min<int64_t>(maxGroups, 2) : maxGroups; groups > 0; --groups) {
     pairs = groups * groupPairs;
     int64_t perPair = getRowBytes(*this) + (c.isSoftmax() ? entryBytes : 0) + (c.op.getWeights() ? entryBytes : 0);
-    int64_t taken = chunks * pairs * perPair + perQuery * tileQueries() * entryBytes + otherBytes;
-    keyStages = getKeyStages(*this, c, taken, 3);
-    if (keyStages)
-      return true;
+    int64_t perSlot = chunks * pairs * perPair + perQuery * tileQueries() * entryBytes;
+    // With two slots the queries of the next item are there when the last one ends.
+    for (int64_t slots : {chunks == 1 ? 2 : 1, 1}) {
+      querySlots = slots;
+      queryStages = slots * chunks;
+      keyStages = getKeyStages(*this, c, slots * perSlot + otherBytes, slots + 2);
+      if (keyStages)
+        return true;
+    }
   }
   return false;
 }

@@ -22,19 +22,20 @@ void RouteRoleKernel::allocate() {
   queryView = BufferView(*this, get(RouteArgument::query));
   keyView = BufferView(*this, get(RouteArgument::key));
   queryLow = tiles(plan.queryStages, plan.pairs);
-  keyLow = tiles(plan.keyStages, plan.keys);
+  keyLow = tiles(plan.keyStages * plan.stepsPerTicket, plan.keys);
   // Of scores all chunks are under one ticket; of sums a ticket has one chunk.
-  int64_t slots = joinsChunks() ? 1 : plan.queryStages, entries = std::max<int64_t>(plan.tileQueries(), 8);
+  int64_t slots = plan.querySlots, entries = std::max<int64_t>(plan.tileQueries(), 8);
   visibleRings.end = arrays(slots, entries, i32Type());
+  itemRing = arrays(slots, numItemEntries, i32Type());
   if (c.mask && c.mask.getWindow())
     visibleRings.begin = arrays(slots, entries, i32Type());
   if (c.mask && c.mask.getSink())
     visibleRings.sinkEnd = arrays(slots, entries, i32Type());
   if (c.op.getScales())
-    scaleRing = arrays(plan.keyStages, plan.keys, f32Type());
+    scaleRing = arrays(plan.keyStages * plan.stepsPerTicket, plan.keys, f32Type());
   if (c.op.getWeights())
     weightRing = arrays(plan.queryStages, plan.pairs, f32Type());
-  if (c.isSoftmax() && keysFirst && plan.chunks > 1)
+  if (c.isSoftmax() && keysFirst)
     referenceRing = arrays(plan.queryStages, plan.pairs, f32Type());
   if (plan.folds > 1)
     exchange = t.alloc({plan.pairs / 2 * keys / 2}, f32Type());
@@ -69,7 +70,45 @@ Value RouteRoleKernel::next(Value ticket, int64_t slots) {
   return select(eq(more, i32(2 * slots)), i32(0), more);
 }
 
-Value RouteRoleKernel::slotOf(Value ticket, int64_t slots) { return select(uge(ticket, i32(slots)), sub(ticket, i32(slots)), ticket); }
+Value RouteRoleKernel::stageOf(Value ticket, Value step) {
+  Value slot = slotOf(ticket, plan.keyStages);
+  return plan.stepsPerTicket > 1 ? add(mul(slot, i32(plan.stepsPerTicket)), step) : slot;
+}
+
+Value RouteRoleKernel::slotOf(Value ticket, int64_t slots) {
+  return slots == 1 ? i32(0) : select(uge(ticket, i32(slots)), sub(ticket, i32(slots)), ticket);
+}
+
+/// What an item is, for those who have not found it out themselves.
+void RouteRoleKernel::publishItem(TileEmitter &t, ArrayRef<Value> more) {
+  SmallVector<Value> entries = {toI32(batch), toI32(cell), toI32(firstRow), lastQuery, beginStep, endStep};
+  llvm::append_range(entries, more);
+  assert(more.size() <= maxMore && "expected fewer entries");
+  t.fill(t.slot(itemRing, querySlot), [&](Value number) {
+    Value value = entries.back();
+    for (int64_t i = entries.size() - 2; i >= 0; --i)
+      value = select(eq(number, i32(i)), entries[i], value);
+    return value;
+  });
+}
+
+/// Waits for an item and what consumers need of it; as many further entries as are asked for.
+SmallVector<Value> RouteRoleKernel::awaitItem(TileEmitter &t, Value ticket, int64_t more) {
+  t.await(queryPipe, ticket);
+  useQuerySlot(t, slotOf(ticket, plan.querySlots));
+  // A value that all read from one lane is known to be the same for a warp.
+  SmallVector<Value> entries;
+  for (int64_t i = 0; i < numItemEntries - maxMore + more; ++i)
+    entries.push_back(shuffle(t.loadEntry(t.slot(itemRing, querySlot), i32(i)), i32(0)));
+  batch = toIndex(entries[0]);
+  cell = toIndex(entries[1]);
+  firstRow = toIndex(entries[2]);
+  lastQuery = entries[3];
+  beginStep = entries[4];
+  endStep = entries[5];
+  references = c.isSoftmax() && keysFirst && plan.chunks == 1 ? loadReferences(t, i32(0)) : Value();
+  return llvm::to_vector(ArrayRef(entries).take_back(more));
+}
 
 //===----------------------------------------------------------------------===//
 // Producers
@@ -78,15 +117,18 @@ Value RouteRoleKernel::slotOf(Value ticket, int64_t slots) { return select(uge(t
 Value RouteRoleKernel::produceKeys(Value chunk, Value ticket) {
   TileEmitter t(*this, plan.keys);
   Value at = toI32(add(batch, get(RouteArgument::firstBatch))), head = getKeyHead(chunk);
-  return loop(beginStep, endStep, i32(1), ticket, [&](Value number, ValueRange carried) {
-    Value ticket = carried[0], stage = slotOf(ticket, plan.keyStages), first = mul(number, i32(keys));
+  return loop(beginStep, endStep, i32(plan.stepsPerTicket), ticket, [&](Value number, ValueRange carried) {
+    Value ticket = carried[0];
     t.acquire(keyPipe, ticket);
-    if (scaleRing) {
-      Value last = sub(toI32(dim(get(RouteArgument::key), 2)), i32(1));
-      t.fill(t.slot(scaleRing, stage),
-             [&](Value entry) { return load(get(RouteArgument::scales), {batch, head, toIndex(min(add(first, entry), last))}); });
+    for (int64_t step = 0; step < plan.stepsPerTicket; ++step) { // those behind the last are not looked at
+      Value stage = stageOf(ticket, i32(step)), first = mul(add(number, i32(step)), i32(keys));
+      if (scaleRing) {
+        Value last = sub(toI32(dim(get(RouteArgument::key), 2)), i32(1));
+        t.fill(t.slot(scaleRing, stage),
+               [&](Value entry) { return load(get(RouteArgument::scales), {batch, head, toIndex(min(add(first, entry), last))}); });
+      }
+      t.copyBox(get(RouteArgument::keyMap), {at, toI32(head), first}, t.slot(keyLow, stage), keyPipe, ticket);
     }
-    t.copyBox(get(RouteArgument::keyMap), {at, toI32(head), first}, t.slot(keyLow, stage), keyPipe, ticket);
     t.publish(keyPipe, ticket);
     return SmallVector<Value>{next(ticket, plan.keyStages)};
   })[0];
@@ -101,57 +143,51 @@ void RouteRoleKernel::copyQueryBoxes(TileEmitter &t, Value chunk, Value slot, Va
               group * (plan.pairs / plan.groups));
 }
 
-SmallVector<Value> RouteRoleKernel::produceItem(Value chunk, ValueRange tickets) {
+SmallVector<Value> RouteRoleKernel::produceItem(Value chunk, ValueRange tickets, ArrayRef<Value> more) {
   TileEmitter t(*this, plan.keys);
-  int64_t slots = joinsChunks() ? 1 : plan.queryStages;
-  Value slot = slotOf(tickets[0], slots);
+  Value slot = slotOf(tickets[0], plan.querySlots);
   t.acquire(queryPipe, tickets[0]);
   useQuerySlot(t, slot);
+  publishItem(t, more);
   fillVisible(t);
-  auto load = [&](Value chunk, Value slot) {
-    fillPairs(t, chunk, slot);
-    plan.hasQueryBoxes ? copyQueryBoxes(t, chunk, slot, tickets[0]) : loadQueries(t, chunk, slot);
+  auto copy = [&](Value chunk, Value slot) { plan.hasQueryBoxes ? copyQueryBoxes(t, chunk, slot, tickets[0]) : loadQueries(t, chunk, slot); };
+  auto load = [&](Value number) {
+    copy(number, number);
+    fillPairs(t, number, number);
   };
-  if (joinsChunks())
-    loop(i32(0), i32(plan.chunks), i32(1), [&](Value number) { load(number, number); });
-  else
-    load(chunk, slot);
+  if (joinsChunks() && plan.chunks > 1) {
+    loop(i32(0), i32(plan.chunks), i32(1), load);
+  } else {
+    ifThen(lt(beginStep, endStep), [&] { copy(chunk, slot); }); // of an item without keys nobody looks at them
+    fillPairs(t, chunk, slot);
+  }
   if (!plan.hasQueryBoxes) {
     t.commitCopies();
     t.finishCopies(0);
   }
   t.publish(queryPipe, tickets[0]);
-  return {next(tickets[0], slots), produceKeys(chunk, tickets[1])};
+  return {next(tickets[0], plan.querySlots), produceKeys(chunk, tickets[1])};
 }
 
 //===----------------------------------------------------------------------===//
 // Sums
 //===----------------------------------------------------------------------===//
 
-/// Maximum and sum of the rows of an item, and the next tickets.
-SmallVector<Value> RouteRoleKernel::consumeSums(TileEmitter &t, Value chunk, ValueRange tickets) {
-  useQuerySlot(t, slotOf(tickets[0], plan.queryStages));
-  t.await(queryPipe, tickets[0]);
+/// Sums of the rows of an item that has steps, and the next ticket of keys.
+std::pair<RouteTileKernel::Sums, Value> RouteRoleKernel::consumeSums(TileEmitter &t, Value chunk, Value ticket) {
   // Rows of up to 128 numbers of 16 bits stay in registers, which leaves shared memory to the keys.
   bool inRegisters = plan.elementType.getIntOrFloatBitWidth() == 16 && plan.paddedDim <= 128;
   Value queries = t.slot(queryLow, querySlot), lhs = inRegisters ? t.loadOperand(queries) : queries;
-  SmallVector<Value> initial = {rowsOf(t, -infinity), splat(t, sumColumns, 0), tickets[1]};
-  SmallVector<Value> state = loop(beginStep, endStep, i32(1), initial, [&](Value number, ValueRange carried) {
-    Value ticket = carried[2];
-    Step step{toIndex(mul(number, i32(keys))), slotOf(ticket, plan.keyStages)};
-    t.await(keyPipe, ticket);
-    Value products = t.mma(plan.family, lhs, t.slot(keyLow, step.stage), /*transposed=*/true, splat(t, getColumns(), 0));
-    if (!scaleRing)
-      t.release(keyPipe, ticket);
+  auto [firstSeen, endSeen] = getSeen(t);
+  std::pair<Value, Value> seen(shuffle(firstSeen, i32(0)), shuffle(endSeen, i32(0)));
+  auto begin = [&](Value keys) { return t.beginMma(lhs, keys, /*transposed=*/true, splat(t, getColumns(), 0)); };
+  auto join = [&](Value number, Value products, Value stage, ValueRange state) {
+    Step step{toIndex(mul(number, i32(keys))), stage};
     auto [scores, factor] = getScores(t, products, chunk, step);
-    if (scaleRing)
-      t.release(keyPipe, ticket);
-    SmallVector<Value> joined = addToSums(t, hide(t, scores, step), factor, carried.take_front(2));
-    joined.push_back(next(ticket, plan.keyStages));
-    return joined;
-  });
-  t.release(queryPipe, tickets[0]);
-  return {state[0], state[1], next(tickets[0], plan.queryStages), state[2]};
+    return addToSums(t, hide(t, scores, step, seen), factor, Sums(state)).getValues();
+  };
+  auto [after, state] = consumeAhead(t, ticket, beginSums(t).getValues(), begin, join);
+  return {Sums(state), after};
 }
 
 void RouteRoleKernel::buildSums(int64_t maxBlocks) {
@@ -160,30 +196,27 @@ void RouteRoleKernel::buildSums(int64_t maxBlocks) {
   Value tiles = countRowTiles(e, c, plan, e.dim(query, 2));
   Value total = addItems(e.mul(e.mul(e.mul(e.dim(query, 0), e.index(c.cells * plan.chunks)), tiles), parts), maxBlocks);
   allocate();
-  auto forEach = [&](llvm::function_ref<SmallVector<Value>(Value chunk, Value part, ValueRange tickets)> body) {
-    forEachItem(total, {i32(0), i32(0)}, [&](Value number, ValueRange tickets) {
-      auto [chunk, part] = decodeSums(number);
-      return body(chunk, part, tickets);
-    });
+  auto consume = [&](Value, ValueRange tickets) -> SmallVector<Value> {
+    TileEmitter t(*this, plan.pairs);
+    SmallVector<Value> more = awaitItem(t, tickets[0], 2), none = beginSums(t).getValues();
+    Value chunk = plan.chunks > 1 ? more[0] : i32(0), part = toIndex(more[1]);
+    none.push_back(tickets[1]);
+    auto consumeSteps = [&] {
+      auto [sums, ticket] = consumeSums(t, chunk, tickets[1]);
+      SmallVector<Value> state = sums.getValues();
+      state.push_back(ticket);
+      return state;
+    };
+    SmallVector<Value> state = ifElse(lt(beginStep, endStep), ValueRange(none).getTypes(), consumeSteps, [&] { return none; });
+    t.release(queryPipe, tickets[0]);
+    storeSums(t, Sums(state), chunk, part);
+    return {next(tickets[0], plan.querySlots), state.back()};
   };
-  addRoles(
-      [&] {
-        forEach([&](Value chunk, Value part, ValueRange tickets) -> SmallVector<Value> {
-          TileEmitter t(*this, plan.pairs);
-          SmallVector<Value> none = {rowsOf(t, -infinity), splat(t, sumColumns, 0), tickets[0], tickets[1]};
-          SmallVector<Value> state = ifElse(
-              lt(beginStep, endStep), ValueRange(none).getTypes(), [&] { return consumeSums(t, chunk, tickets); }, [&] { return none; });
-          storeSums(t, ArrayRef(state).take_front(2), chunk, part);
-          return {state[2], state[3]};
-        });
-      },
-      [&] {
-        forEach([&](Value chunk, Value, ValueRange tickets) { // of an item without keys there is nothing to copy
-          SmallVector<Value> none(tickets);
-          return ifElse(
-              lt(beginStep, endStep), tickets.getTypes(), [&] { return produceItem(chunk, tickets); }, [&] { return none; });
-        });
-      });
+  auto produce = [&](Value number, ValueRange tickets) {
+    auto [chunk, part] = decodeSums(number);
+    return produceItem(chunk, tickets, {chunk, toI32(part)});
+  };
+  addRoles([&] { forEachItem(total, {i32(0), i32(0)}, consume); }, [&] { forEachItem(total, {i32(0), i32(0)}, produce); });
   finish();
 }
 
@@ -191,30 +224,24 @@ void RouteRoleKernel::buildSums(int64_t maxBlocks) {
 // Scores
 //===----------------------------------------------------------------------===//
 
-/// Those of one chunk stay in registers.
-void RouteRoleKernel::takeReferences(TileEmitter &t) {
-  references = Value();
-  if (!c.isSoftmax() || plan.chunks > 1)
-    return;
-  references = ofPairs(t, f32Type(), [&](Value number) -> Value {
-    Pair p = getPair(number, i32(0));
-    return arith::NegFOp::create(builder, loc, c.loadReference(*this, {batch, p.head, p.m}));
-  });
+/// The scores of a step, from the products of its only chunk.
+Value RouteRoleKernel::joinStep(TileEmitter &t, Value products, Value number, Value stage, const VisibleBlocks &visible) {
+  Step step{toIndex(mul(number, i32(keys))), stage};
+  return hideScores(t, joinProducts(t, products, i32(0), step, Value()), step, visible);
 }
 
-/// The scores of a step, from the products of its only chunk.
-Value RouteRoleKernel::joinStep(TileEmitter &t, Value products, Value number, Value ticket, const VisibleBlocks &visible) {
-  Step step{toIndex(mul(number, i32(keys))), slotOf(ticket, plan.keyStages)};
+/// What `join` makes of the last products that need the keys of a ticket; it needs their scales.
+SmallVector<Value> RouteRoleKernel::releaseKeys(TileEmitter &t, Value ticket, llvm::function_ref<SmallVector<Value>()> join) {
   if (!scaleRing)
     t.release(keyPipe, ticket);
-  Value scores = joinProducts(t, products, i32(0), step, Value());
+  SmallVector<Value> joined = join();
   if (scaleRing)
     t.release(keyPipe, ticket);
-  return hideScores(t, scores, step, visible);
+  return joined;
 }
 
 Value RouteRoleKernel::beginProducts(TileEmitter &t, Value keys, Value chunk) {
-  Value queries = t.slot(queryLow, chunk);
+  Value queries = t.slot(queryLow, getQuerySlot(chunk));
   return t.beginMma(keysFirst ? keys : queries, keysFirst ? queries : keys, /*transposed=*/true, splat(t, getColumns(), 0));
 }
 
@@ -224,11 +251,6 @@ Value RouteRoleKernel::loadStepKeys(TileEmitter &t, const Step &step) {
   constexpr int64_t maxRowBytes = 128;
   bool isShort = plan.paddedDim * plan.elementType.getIntOrFloatBitWidth() / 8 <= maxRowBytes;
   return keysFirst && isShort ? t.loadOperand(tile) : tile;
-}
-
-Value RouteRoleKernel::awaitProducts(TileEmitter &t, Value ticket) {
-  t.await(keyPipe, ticket);
-  return beginProducts(t, t.slot(keyLow, slotOf(ticket, plan.keyStages)), i32(0));
 }
 
 /// The scores of a step, from several chunks; where registers allow the products of one are under way while those of another are joined.
@@ -263,33 +285,58 @@ Value RouteRoleKernel::joinChunks(TileEmitter &t, const Step &step) {
   return scaleJoined(atLast, joined, step, scales);
 }
 
-/// Scores of steps from one chunk. The products of one step are under way while those of the step before are joined.
-SmallVector<Value> RouteRoleKernel::consumeAhead(TileEmitter &t, ValueRange initial,
-                                                 llvm::function_ref<Value(Value number, Value products, Value ticket, Value greatest)> join) {
-  bool hasMaxima = initial.size() > 1;
-  auto greatestOf = [&](ValueRange carried) { return hasMaxima ? carried[1] : Value(); };
-  auto carry = [&](Value ticket, Value greatest) { return hasMaxima ? SmallVector<Value>{ticket, greatest} : SmallVector<Value>{ticket}; };
+/// The steps of an item that has some, of one chunk: the products of one are under way while those of the step before are joined.
+std::pair<Value, SmallVector<Value>> RouteRoleKernel::consumeAhead(TileEmitter &t, Value ticket, ValueRange state, llvm::function_ref<Value(Value keys)> begin,
+                                                                   JoinStep join) {
+  bool arePairs = plan.stepsPerTicket == 2; // under a ticket
+  auto multiplyAt = [&](Value ticket, int64_t step) { return begin(t.slot(keyLow, stageOf(ticket, i32(step)))); };
+  auto joinAt = [&](Value number, Value products, Value ticket, Value step, ValueRange state, bool releases) {
+    auto joined = [&] { return join(number, products, stageOf(ticket, step), state); };
+    return releases ? releaseKeys(t, ticket, joined) : joined();
+  };
+  auto carry = [](Value ticket, ArrayRef<Value> state, ArrayRef<Value> more) {
+    SmallVector<Value> carried = {ticket};
+    llvm::append_range(carried, state);
+    llvm::append_range(carried, more);
+    return carried;
+  };
   // Turns of two steps, as long as there is one behind them.
   Value rest = add(beginStep, mul(div(sub(sub(endStep, beginStep), i32(1)), i32(2)), i32(2)));
-  SmallVector<Value> state(initial);
-  state.push_back(t.waitMma(awaitProducts(t, initial[0]), 0));
-  state = loop(beginStep, rest, i32(2), state, [&](Value number, ValueRange carried) {
-    Value ticket = carried[0], greatest = greatestOf(carried), products = carried.back();
-    for (int64_t i : {0, 1}) {
-      Value after = next(ticket, plan.keyStages), ahead = awaitProducts(t, after);
-      greatest = join(add(number, i32(i)), products, ticket, greatest);
-      products = t.waitMma(ahead, 0);
-      ticket = after;
-    }
-    SmallVector<Value> yielded = carry(ticket, greatest);
-    yielded.push_back(products);
-    return yielded;
+  t.await(keyPipe, ticket);
+  SmallVector<Value> carried = carry(ticket, llvm::to_vector(state), t.waitMma(multiplyAt(ticket, 0), 0));
+  carried = loop(beginStep, rest, i32(2), carried, [&](Value number, ValueRange turn) {
+    Value first = turn[0], second = arePairs ? first : next(first, plan.keyStages), third = next(second, plan.keyStages);
+    if (!arePairs)
+      t.await(keyPipe, second);
+    Value ahead = multiplyAt(second, 1);
+    SmallVector<Value> state = joinAt(number, turn.back(), first, i32(0), turn.drop_front().drop_back(), /*releases=*/!arePairs);
+    t.await(keyPipe, third); // before the products are waited for, so that then the next ones begin at once
+    Value products = t.waitMma(ahead, 0);
+    ahead = multiplyAt(third, 0);
+    state = joinAt(add(number, i32(1)), products, second, i32(1), state, /*releases=*/true);
+    return carry(third, state, t.waitMma(ahead, 0));
   });
-  Value greatest = join(rest, state.back(), state[0], greatestOf(state)), ticket = next(state[0], plan.keyStages);
-  return loop(add(rest, i32(1)), endStep, i32(1), carry(ticket, greatest), [&](Value number, ValueRange carried) {
-    Value products = t.waitMma(awaitProducts(t, carried[0]), 0);
-    return carry(next(carried[0], plan.keyStages), join(number, products, carried[0], greatestOf(carried)));
-  });
+  // One or two are left.
+  carried.push_back(rest);
+  auto joinNext = [&](ValueRange turn) {
+    Value number = turn.back(), products = turn.drop_back().back(), ticket = turn[0], after = add(number, i32(1));
+    SmallVector<Value> state = joinAt(number, products, ticket, sub(number, rest), turn.drop_front().drop_back(2), /*releases=*/!arePairs);
+    return std::pair(lt(after, endStep), carry(arePairs ? ticket : next(ticket, plan.keyStages), state, {products, after}));
+  };
+  auto multiplyNext = [&](ValueRange turn) {
+    SmallVector<Value> state(turn);
+    if (!arePairs)
+      t.await(keyPipe, turn[0]);
+    state[state.size() - 2] = t.waitMma(multiplyAt(turn[0], 1), 0);
+    return state;
+  };
+  carried = repeatWhile(carried, joinNext, multiplyNext);
+  Value last = carried[0];
+  if (arePairs) {
+    t.release(keyPipe, last);
+    last = next(last, plan.keyStages);
+  }
+  return {last, llvm::to_vector(ArrayRef(carried).drop_front().drop_back(2))};
 }
 
 std::pair<Value, Value> RouteRoleKernel::consumeScores(TileEmitter &t, Value ticket,
@@ -300,20 +347,33 @@ std::pair<Value, Value> RouteRoleKernel::consumeScores(TileEmitter &t, Value tic
     store(scores, toIndex(mul(number, i32(keys))));
     return maxima ? arith::MaxNumFOp::create(builder, loc, greatest, scores).getResult() : Value();
   };
-  auto joinOne = [&](Value number, Value products, Value ticket, Value greatest) {
-    return keep(number, joinStep(t, products, number, ticket, visible), greatest);
+  auto joinOne = [&](Value number, Value products, Value stage, Value greatest) {
+    return keep(number, joinStep(t, products, number, stage, visible), greatest);
   };
   auto carry = [&](Value ticket, Value greatest) { return maxima ? SmallVector<Value>{ticket, greatest} : SmallVector<Value>{ticket}; };
   SmallVector<Value> state = carry(ticket, maxima);
   if (plan.chunks == 1 && hasTwoProducts()) {
-    state = ifElse(lt(beginStep, endStep), ValueRange(state).getTypes(), [&] { return consumeAhead(t, state, joinOne); }, [&] { return state; });
+    auto begin = [&](Value keys) { return beginProducts(t, keys, i32(0)); };
+    auto join = [&](Value number, Value products, Value stage, ValueRange state) {
+      Value greatest = joinOne(number, products, stage, maxima ? state[0] : Value());
+      return maxima ? SmallVector<Value>{greatest} : SmallVector<Value>();
+    };
+    auto ahead = [&] {
+      auto [last, rest] = consumeAhead(t, ticket, ArrayRef(state).drop_front(), begin, join);
+      return carry(last, maxima ? rest[0] : Value());
+    };
+    state = ifElse(lt(beginStep, endStep), ValueRange(state).getTypes(), ahead, [&] { return state; });
     return {state[0], maxima ? state[1] : Value()};
   }
   state = loop(beginStep, endStep, i32(1), state, [&](Value number, ValueRange carried) {
     Value ticket = carried[0], greatest = maxima ? carried[1] : Value(), stage = slotOf(ticket, plan.keyStages);
     t.await(keyPipe, ticket);
     if (plan.chunks == 1) {
-      greatest = joinOne(number, multiply(t, i32(0), stage), ticket, greatest);
+      Value products = multiply(t, getQuerySlot(i32(0)), stage);
+      releaseKeys(t, ticket, [&] {
+        greatest = joinOne(number, products, stage, greatest);
+        return SmallVector<Value>();
+      });
     } else {
       Step step{toIndex(mul(number, i32(keys))), stage};
       Value scores = joinChunks(t, step);
@@ -339,12 +399,10 @@ void RouteRoleKernel::buildScores(int64_t maxBlocks) {
     endStep = max(min(endStep, last), beginStep);
     return std::pair(first, last);
   };
-  auto consume = [&](Value number, ValueRange tickets) -> SmallVector<Value> {
+  auto consume = [&](Value, ValueRange tickets) -> SmallVector<Value> {
     TileEmitter t = getConsumerTiles(), joined = t.folded(plan.folds);
-    auto [first, last] = decode(number);
-    takeReferences(t);
-    t.await(queryPipe, tickets[0]);
-    useQuerySlot(t, i32(0));
+    SmallVector<Value> more = awaitItem(t, tickets[0], 2);
+    Value first = more[0], last = more[1];
     auto hide = [&](Value begin, Value end) {
       loop(begin, end, i32(1), [&](Value number) { storeScores(joined, splat(joined, foldedColumns(), -infinity), toIndex(mul(number, i32(keys)))); });
     };
@@ -352,11 +410,11 @@ void RouteRoleKernel::buildScores(int64_t maxBlocks) {
     Value ticket = consumeScores(t, tickets[1], [&](Value scores, Value firstColumn) { storeScores(joined, scores, firstColumn); }).first;
     t.release(queryPipe, tickets[0]);
     hide(endStep, last);
-    return {next(tickets[0], 1), ticket};
+    return {next(tickets[0], plan.querySlots), ticket};
   };
   auto produce = [&](Value number, ValueRange tickets) {
-    decode(number);
-    return produceItem(i32(0), tickets);
+    auto [first, last] = decode(number);
+    return produceItem(i32(0), tickets, {first, last});
   };
   addRoles([&] { forEachItem(total, {i32(0), i32(0)}, consume); }, [&] { forEachItem(total, {i32(0), i32(0)}, produce); });
   finish();

@@ -28,16 +28,18 @@ public:
 protected:
   void allocate();
   void useQuerySlot(TileEmitter &t, Value slot);
+  /// Consumers learn from producers, who are ahead, what an item is: to find it out takes as long as a step.
+  void publishItem(TileEmitter &t, ArrayRef<Value> more);
+  SmallVector<Value> awaitItem(TileEmitter &t, Value ticket, int64_t more = 0);
   /// `other` is the program of the threads behind the producers, which have as many registers.
   void addRoles(llvm::function_ref<void()> consume, llvm::function_ref<void()> produce, int64_t producerRegisters = 56,
                 llvm::function_ref<void()> other = nullptr);
   /// Copies what an item has of queries, then its keys, steps `beginStep` .. `endStep`-1; tickets of queries and keys, and the next ones.
-  SmallVector<Value> produceItem(Value chunk, ValueRange tickets);
+  SmallVector<Value> produceItem(Value chunk, ValueRange tickets, ArrayRef<Value> more = {});
   Value produceKeys(Value chunk, Value ticket);
   void copyQueryBoxes(TileEmitter &t, Value chunk, Value slot, Value ticket);
 
-  SmallVector<Value> consumeSums(TileEmitter &t, Value chunk, ValueRange tickets);
-  void takeReferences(TileEmitter &t);
+  std::pair<Sums, Value> consumeSums(TileEmitter &t, Value chunk, Value ticket);
   /// Scores of all steps of an item. The next ticket of keys and, joined with `maxima` if that is given, the greatest score of every row and
   /// column of the steps' tiles.
   /// Whether warps have registers for two products at a time: up to two warpgroups, if scores need none for other values of a region.
@@ -46,20 +48,24 @@ protected:
   /// The operand of all chunks' products that a step's keys are.
   Value loadStepKeys(TileEmitter &t, const Step &step);
   Value beginProducts(TileEmitter &t, Value keys, Value chunk);
-  /// The same of the only chunk, with the keys of a ticket as soon as they are there.
-  Value awaitProducts(TileEmitter &t, Value ticket);
-  SmallVector<Value> consumeAhead(TileEmitter &t, ValueRange initial,
-                                  llvm::function_ref<Value(Value number, Value products, Value ticket, Value greatest)> join);
+  /// What joins the products of a step with the state before.
+  using JoinStep = llvm::function_ref<SmallVector<Value>(Value number, Value products, Value stage, ValueRange state)>;
+  std::pair<Value, SmallVector<Value>> consumeAhead(TileEmitter &t, Value ticket, ValueRange state, llvm::function_ref<Value(Value keys)> begin, JoinStep join);
   Value joinChunks(TileEmitter &t, const Step &step);
-  Value joinStep(TileEmitter &t, Value products, Value number, Value ticket, const VisibleBlocks &visible);
+  Value joinStep(TileEmitter &t, Value products, Value number, Value stage, const VisibleBlocks &visible);
+  SmallVector<Value> releaseKeys(TileEmitter &t, Value ticket, llvm::function_ref<SmallVector<Value>()> join);
   std::pair<Value, Value> consumeScores(TileEmitter &t, Value ticket, llvm::function_ref<void(Value scores, Value firstColumn)> store,
                                         Value maxima = Value());
 
   Value next(Value ticket, int64_t slots);
   Value slotOf(Value ticket, int64_t slots);
+  /// Where the keys of a step of a ticket are.
+  Value stageOf(Value ticket, Value step);
 
   int64_t producers, others; // threads
   Value queryPipe, keyPipe;
+  static constexpr int64_t numItemEntries = 8, maxMore = 2;
+  Value itemRing; // of these, for each item that has its queries in shared memory
   Value exchange; // memory through which warps join rows
   VisibleBlocks visibleRings;
 };

@@ -250,7 +250,7 @@ Value RouteTileKernel::hideScores(TileEmitter &t, Value scores, const Step &step
 
 /// The references of a chunk's pairs, negated.
 Value RouteTileKernel::loadReferences(TileEmitter &t, Value chunk) {
-  return ofPairs(t, f32Type(), [&](Value pair) { return t.loadEntry(t.slot(referenceRing, chunk), pair); });
+  return ofPairs(t, f32Type(), [&](Value pair) { return t.loadEntry(t.slot(referenceRing, getQuerySlot(chunk)), pair); });
 }
 
 void RouteTileKernel::storeScores(TileEmitter &t, Value scores, Value firstColumn) {

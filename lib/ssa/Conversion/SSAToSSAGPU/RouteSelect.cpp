@@ -84,28 +84,25 @@ public:
   static constexpr int64_t groups = 64;
 
 private:
-  SmallVector<Value> consume(Value item, ValueRange tickets);
+  SmallVector<Value> consume(ValueRange tickets);
   SmallVector<Value> select(Value item, Value ticket, WarpSelector &selector);
   using Emitter::select;
 };
 
 } // namespace
 
-SmallVector<Value> RouteSelectKernel::consume(Value item, ValueRange tickets) {
+SmallVector<Value> RouteSelectKernel::consume(ValueRange tickets) {
   TileEmitter t(*this, plan.keys, plan.groups);
-  decode(item);
+  awaitItem(t, tickets[0]);
   auto store = [&](Value scores, Value firstColumn) { storeTo(t, RouteArgument::scratch, tickets[2], scores, firstColumn); };
   Value none = splat(t, foldedColumns(), -infinity);
-  takeReferences(t);
   t.acquire(rowsPipe, tickets[2]);
   loop(i32(0), beginStep, i32(1), [&](Value number) { store(none, toIndex(mul(number, i32(keys)))); });
-  t.await(queryPipe, tickets[0]);
-  useQuerySlot(t, i32(0));
   auto [ticket, maxima] = consumeScores(t, tickets[1], store, none);
   t.release(queryPipe, tickets[0]);
   storeTo(t, RouteArgument::maxima, tickets[2], maxima, index(0));
   t.publish(rowsPipe, tickets[2]);
-  return {next(tickets[0], 1), ticket, next(tickets[2], sets)};
+  return {next(tickets[0], plan.querySlots), ticket, next(tickets[2], sets)};
 }
 
 /// Selects from the rows of an item, a warp from one at a time.
@@ -140,7 +137,7 @@ void RouteSelectKernel::build(int64_t maxBlocks) {
   TileEmitter t(*this, plan.keys);
   rowsPipe = t.allocPipe(sets, plan.consumers(keysFirst) / warpSize, numSelectors / warpSize);
   constexpr int64_t registers = 72; // of selectors, and of the producers
-  addSelectRoles(total, registers, [&](Value item) { decode(item); }, [&](Value item, ValueRange tickets) { return consume(item, tickets); },
+  addSelectRoles(total, registers, [&](Value item) { decode(item); }, [&](Value, ValueRange tickets) { return consume(tickets); },
                  [&] { selector.useMemory(lists, index(0), mul(toIndex(getSelector()), index(selector.getListWords()))); },
                  [&](Value item, ValueRange tickets) { return select(item, tickets[0], selector); });
   finish();

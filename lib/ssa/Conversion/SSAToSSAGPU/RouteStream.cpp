@@ -41,7 +41,7 @@ private:
   /// Those of the item; one, of nothing, where nobody sees a score.
   Value countStretches() { return max(ceilDiv(sub(endStep, beginStep), i32(stream.stretch / keys)), i32(1)); }
   Stretch getStretch(Value number);
-  SmallVector<Value> consume(Value item, ValueRange tickets);
+  SmallVector<Value> consume(ValueRange tickets);
   SmallVector<Value> select(Value item, Value ticket, StreamSelector &selector);
   void forEachRow(StreamSelector &selector, llvm::function_ref<void(Value query)> body);
   void beginRow(StreamSelector &selector, Value ticket, Value query);
@@ -98,12 +98,9 @@ RouteStreamKernel::Stretch RouteStreamKernel::getStretch(Value number) {
   return {first, min(add(first, i32(stream.stretch)), end)};
 }
 
-SmallVector<Value> RouteStreamKernel::consume(Value item, ValueRange tickets) {
+SmallVector<Value> RouteStreamKernel::consume(ValueRange tickets) {
   TileEmitter t = getConsumerTiles();
-  decodePart(item);
-  takeReferences(t);
-  t.await(queryPipe, tickets[0]);
-  useQuerySlot(t, i32(0));
+  awaitItem(t, tickets[0]);
   Value firstStep = beginStep, lastStep = endStep, perStretch = i32(stream.stretch / keys);
   SmallVector<Value> last = loop(i32(0), countStretches(), i32(1), {tickets[1], tickets[2]}, [&](Value number, ValueRange carried) -> SmallVector<Value> {
     beginStep = add(firstStep, mul(number, perStretch));
@@ -117,7 +114,7 @@ SmallVector<Value> RouteStreamKernel::consume(Value item, ValueRange tickets) {
     return {ticket, next(carried[1], sets)};
   });
   t.release(queryPipe, tickets[0]);
-  return {next(tickets[0], 1), last[0], last[1]};
+  return {next(tickets[0], plan.querySlots), last[0], last[1]};
 }
 
 //===----------------------------------------------------------------------===//
@@ -263,7 +260,7 @@ void RouteStreamKernel::build(int64_t maxBlocks) {
   TileEmitter t(*this, plan.keys);
   rowsPipe = t.allocPipe(sets, plan.consumers(keysFirst) / warpSize, warps);
   constexpr int64_t registers = 56; // of selectors, and of the producers
-  addSelectRoles(total, registers, [&](Value item) { decodePart(item); }, [&](Value item, ValueRange tickets) { return consume(item, tickets); }, [] {},
+  addSelectRoles(total, registers, [&](Value item) { decodePart(item); }, [&](Value, ValueRange tickets) { return consume(tickets); }, [] {},
                  [&](Value item, ValueRange tickets) { return select(item, tickets[0], selector); });
   finish();
 }

@@ -15,28 +15,59 @@ using namespace mlir::ssa;
 
 
 
-/// Joins a tile's scores with maximum and sum of the columns before.
-SmallVector<Value> RouteTileKernel::addToSums(TileEmitter &t, Value scores, double factor, ValueRange state) {
+// Weights and sums are relative to a reference that a row has from the first step in which it sees something, that step's maximum. It is raised where a sum
+// becomes so great that it might overflow, so that steps need no maxima, whose exchange between lanes all weights would wait for.
+static constexpr double greatestSum = 0x1p32;
+
+RouteTileKernel::Sums RouteTileKernel::beginSums(TileEmitter &t) {
+  return {rowsOf(t, -infinity), rowsOf(t, 0), splat(t, sumColumns, 0), bit(true)};
+}
+
+/// With references that are maxima where rows have none yet, or `attempt` exceeds what it may be. What a row's reference is depends on the row alone.
+RouteTileKernel::Sums RouteTileKernel::raiseReferences(TileEmitter &t, Value scores, double factor, const Sums &sums, Value attempt) {
+  auto compare = [&](arith::CmpFPredicate predicate, Value a, double b) { return arith::CmpFOp::create(builder, loc, predicate, a, rowsOf(t, b)).getResult(); };
+  Value isNone = compare(arith::CmpFPredicate::OEQ, sums.reference, -infinity);
+  Value exceeds = compare(arith::CmpFPredicate::UGE, t.reduce(ssa_gpu::RowReduction::max, attempt), greatestSum);
   Value tileMax = fmul(t.reduce(ssa_gpu::RowReduction::max, scores), rowsOf(t, factor));
-  Value max = arith::MaximumFOp::create(builder, loc, state[0], tileMax);
+  Value raised = arith::MaximumFOp::create(builder, loc, sums.reference, tileMax);
+  Value reference = select(either(isNone, exceeds), raised, sums.reference);
   // As long as there is nothing, differences are taken from 0: -inf - -inf is NaN.
-  Value isNone = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, max, rowsOf(t, -infinity));
-  Value reference = select(isNone, rowsOf(t, 0), max);
-  Value rescale = exp2(*this, fsub(state[0], reference));
-  Value negated = arith::NegFOp::create(builder, loc, reference);
-  Value weights = getExponent(t, scores, factor, t.broadcast(negated, keys));
-  Value sum = t.fold(ssa_gpu::RowReduction::sum, weights, keys, sumColumns);
-  return {max, math::FmaOp::create(builder, loc, state[1], t.broadcast(rescale, sumColumns), sum)};
+  Value isSome = compare(arith::CmpFPredicate::UNE, reference, -infinity);
+  Value origin = select(isSome, reference, rowsOf(t, 0)), rescale = exp2(*this, fsub(sums.reference, origin));
+  return {reference, arith::NegFOp::create(builder, loc, origin), fmul(sums.sum, t.broadcast(rescale, sumColumns)), eq(t.warpAll(isSome), bit(false))};
+}
+
+/// Adds a tile's scores.
+RouteTileKernel::Sums RouteTileKernel::addToSums(TileEmitter &t, Value scores, double factor, const Sums &sums) {
+  SmallVector<Value> initial = sums.getValues();
+  initial.push_back(sums.sum);
+  SmallVector<Value> last = repeatWhile(initial, [&](ValueRange carried) {
+    Sums before(carried);
+    auto raise = [&] { return raiseReferences(t, scores, factor, before, carried.back()).getValues(); };
+    Sums now(ifElse(before.isOpen, carried.drop_back().getTypes(), raise, [&] { return before.getValues(); }));
+    Value weights = getExponent(t, scores, factor, t.broadcast(now.negated, keys));
+    Value sum = fadd(now.sum, t.fold(ssa_gpu::RowReduction::sum, weights, keys, sumColumns));
+    Value fits = t.warpAll(arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, sum, splat(t, sumColumns, greatestSum)));
+    Value again = eq(either(fits, before.isOpen), bit(false));
+    now.isOpen = either(now.isOpen, again);
+    SmallVector<Value> next = now.getValues();
+    next.push_back(sum);
+    return std::pair(again, next);
+  });
+  Sums after(last);
+  after.sum = last.back();
+  return after;
+}
+
+/// The keys that all queries see, from the first to the one behind the last (i32). Numbers ascend, and later queries do not see less far.
+std::pair<Value, Value> RouteTileKernel::getSeen(TileEmitter &t) {
+  Value first = visibleArrays.begin ? t.loadEntry(visibleArrays.begin, max(lastQuery, i32(0))) : i32(0);
+  return {first, t.loadEntry(visibleArrays.end, i32(0))};
 }
 
 /// The scores with -inf where a key is not seen. Most steps are seen as a whole.
-Value RouteTileKernel::hide(TileEmitter &t, Value scores, const Step &step) {
-  // Numbers ascend, and later queries do not see less far.
-  auto first = [&](Value array) { return t.loadEntry(array, i32(0)); };
-  auto last = [&](Value array) { return t.loadEntry(array, max(lastQuery, i32(0))); };
-  Value isSeen = lt(getNumber(t, step, i32(keys - 1)), first(visibleArrays.end));
-  if (visibleArrays.begin)
-    isSeen = both(isSeen, ge(getNumber(t, step, i32(0)), last(visibleArrays.begin)));
+Value RouteTileKernel::hide(TileEmitter &t, Value scores, const Step &step, std::pair<Value, Value> seen) {
+  Value isSeen = both(le(seen.first, getNumber(t, step, i32(0))), lt(getNumber(t, step, i32(keys - 1)), seen.second));
   auto hidden = [&]() -> SmallVector<Value> {
     auto ofQueries = [&](Value array) {
       return array ? ofPairs(t, i32Type(), [&](Value pair) { return t.loadEntry(array, rem(pair, i32(plan.queries))); }) : Value();
@@ -51,10 +82,10 @@ Value RouteTileKernel::hide(TileEmitter &t, Value scores, const Step &step) {
   return ifElse(isSeen, scores.getType(), [&] { return SmallVector<Value>{scores}; }, hidden)[0];
 }
 
-/// Writes maximum and sum of a part.
-void RouteTileKernel::storeSums(TileEmitter &t, ValueRange state, Value chunk, Value part) {
-  Value sum = t.reduce(ssa_gpu::RowReduction::sum, state[1]);
-  for (auto [a, v] : {std::pair(RouteArgument::partMaxima, state[0]), std::pair(RouteArgument::partSums, sum)}) {
+/// Writes reference and sum of a part.
+void RouteTileKernel::storeSums(TileEmitter &t, const Sums &sums, Value chunk, Value part) {
+  Value sum = t.reduce(ssa_gpu::RowReduction::sum, sums.sum);
+  for (auto [a, v] : {std::pair(RouteArgument::partMaxima, sums.reference), std::pair(RouteArgument::partSums, sum)}) {
     BufferView view(*this, get(a));
     t.storeEntries(v, view.buffer, [&](Value row) -> RowPlace {
       Pair p = getPair(row, chunk);
@@ -111,8 +142,7 @@ void RouteTileKernel::buildSumsItem(Value item) {
     if (stages > 1)
       loadStep(zero);
   });
-  SmallVector<Value> initial = {rowsOf(t, -infinity), splat(t, sumColumns, 0)};
-  SmallVector<Value> state = loop(zero, steps, i32(1), initial, [&, chunk = chunk](Value number, ValueRange carried) {
+  SmallVector<Value> state = loop(zero, steps, i32(1), beginSums(t).getValues(), [&, chunk = chunk](Value number, ValueRange carried) {
     if (stages > 1) {
       t.waitCopies(0);
       loadStep(add(number, i32(1)));
@@ -127,9 +157,9 @@ void RouteTileKernel::buildSumsItem(Value item) {
       t.waitCopies(stages - 1);
     }
     auto [scores, factor] = getScores(t, multiply(t, zero, step.stage), chunk, step);
-    return addToSums(t, hide(t, scores, step), factor, carried);
+    return addToSums(t, hide(t, scores, step, getSeen(t)), factor, Sums(carried)).getValues();
   });
-  storeSums(t, state, chunk, part);
+  storeSums(t, Sums(state), chunk, part);
 }
 
 //===----------------------------------------------------------------------===//

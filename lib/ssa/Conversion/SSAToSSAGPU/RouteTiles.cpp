@@ -283,8 +283,7 @@ std::pair<Value, double> RouteTileKernel::getScores(TileEmitter &t, Value produc
     return ofKeys(t, f32Type(), [&](Value entry) { return t.loadEntry(t.slot(scaleRing, step.stage), entry); });
   };
   auto weightOf = [&] {
-    Value slot = joinsChunks() ? chunk : querySlot ? querySlot : i32(0);
-    return ofPairs(t, f32Type(), [&](Value pair) { return t.loadEntry(t.slot(weightRing, slot), getWeightPlace(pair)); });
+    return ofPairs(t, f32Type(), [&](Value pair) { return t.loadEntry(t.slot(weightRing, getQuerySlot(chunk)), getWeightPlace(pair)); });
   };
   auto batchOf = [&] { return shape.splat(c.getBatchNumber(*this, batch)); };
   auto headOf = [&] { return ofPairs(t, i32Type(), [&](Value pair) { return toI32(getPair(pair, chunk).head); }); };

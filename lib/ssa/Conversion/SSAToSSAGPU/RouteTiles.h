@@ -75,6 +75,8 @@ public:
   int64_t chunksPerUnit = 0, chunks = 0;
   bool keepsQueries = false; // all chunks are in shared memory at a time
   int64_t queryStages = 1, keyStages = 1, sumsStages = 1;
+  int64_t stepsPerTicket = 1; // where warps have roles: steps whose keys come together
+  int64_t querySlots = 1; // where warps have roles: items that have their queries in shared memory at a time, if more than one of one chunk each
   /// Threads that multiply, where warps have roles.
   int64_t consumers(bool keysFirst) const { return 2 * (keysFirst ? keys * groups : pairs * keyGroups); }
 };
@@ -131,6 +133,8 @@ protected:
   Value ofJoinedKeys(TileEmitter &t, Type type, llvm::function_ref<Value(Value entry)> value);
   Value ofQueries(TileEmitter &t, Type type, llvm::function_ref<Value(Value query)> value);
   Value getNumber(TileEmitter &t, const Step &step, Value entry);
+  /// Where the queries of a chunk are, and what their pairs have: a place for each of several chunks, or that of the item.
+  Value getQuerySlot(Value chunk) { return joinsChunks() && plan.querySlots == 1 ? chunk : querySlot ? querySlot : i32(0); }
   /// Scores before any softmax, and, for one, the positive factor that makes exponents of 2 of them.
   std::pair<Value, double> getScores(TileEmitter &t, Value products, Value chunk, const Step &step);
   Value getExponent(TileEmitter &t, Value scores, double factor, Value reference);
@@ -139,9 +143,20 @@ protected:
   // Sums
   std::pair<Value, Value> decodeSums(Value item);
   void buildSumsItem(Value item);
-  Value hide(TileEmitter &t, Value scores, const Step &step);
-  void storeSums(TileEmitter &t, ValueRange state, Value chunk, Value part);
-  SmallVector<Value> addToSums(TileEmitter &t, Value scores, double factor, ValueRange state);
+  std::pair<Value, Value> getSeen(TileEmitter &t);
+  Value hide(TileEmitter &t, Value scores, const Step &step, std::pair<Value, Value> seen);
+  /// Of rows of a softmax: what sums are relative to, and what is added to exponents for that; sums; and whether a row of the warp has no reference yet.
+  struct Sums {
+    Sums(Value reference, Value negated, Value sum, Value isOpen) : reference(reference), negated(negated), sum(sum), isOpen(isOpen) {}
+    explicit Sums(ValueRange values) : Sums(values[0], values[1], values[2], values[3]) {}
+    static constexpr unsigned numValues = 4;
+    SmallVector<Value> getValues() const { return {reference, negated, sum, isOpen}; }
+    Value reference, negated, sum, isOpen;
+  };
+  Sums beginSums(TileEmitter &t);
+  Sums raiseReferences(TileEmitter &t, Value scores, double factor, const Sums &sums, Value attempt);
+  Sums addToSums(TileEmitter &t, Value scores, double factor, const Sums &sums);
+  void storeSums(TileEmitter &t, const Sums &sums, Value chunk, Value part);
 
   // Scores
   std::pair<Value, Value> decodeScores(Value item);

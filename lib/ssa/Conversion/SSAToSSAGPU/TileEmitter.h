@@ -110,8 +110,8 @@ public:
   Value mapColumns(int64_t columns, Type elementType, llvm::function_ref<Value(Value column)> value);
   /// Tiles made of elements of `tiles`, all of one shape; the results' elements are of these types.
   SmallVector<Value> map(ValueRange tiles, TypeRange elementTypes, llvm::function_ref<SmallVector<Value>(ValueRange elements)> values);
-  /// True in a warp if a bit is set for all its rows.
-  Value warpAll(Value rowVector) { return ssa_gpu::WarpAllOp::create(builder, loc, rowVector); }
+  /// True in a warp if a bit is set for all its rows, or elements.
+  Value warpAll(Value tile) { return ssa_gpu::WarpAllOp::create(builder, loc, tile); }
   /// Rows begin at multiples of `width` elements. With `share` the columns of groups lie so far apart; with `inQuads` they are not in order.
   void storeRows(Value tile, Value target, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place, const AddedRows &added = {},
                  int64_t share = 0, bool inQuads = false);

@@ -352,12 +352,21 @@ struct ConvertFill : OpConversionPattern<FillOp> {
 
   LogicalResult matchAndRewrite(FillOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    int64_t size = op.getArray().getType().getShape().back();
-    for (int64_t begin = 0; begin < size; begin += e.getNumThreads()) {
+    int64_t size = op.getArray().getType().getShape().back(), threads = e.getNumThreads(), whole = size / threads * threads;
+    auto getValue = [&](Value number) { return e.inlineBody(op.getBody(), number).front(); };
+    auto store = [&](Value number, Value value) { LLVM::StoreOp::create(rewriter, e.loc, value, e.offset(adaptor.getArray(), e.mul(number, 4)), /*alignment=*/4); };
+    // Where all threads have an entry nothing is asked, and what makes the entries, loads mostly, is under way together.
+    SmallVector<std::pair<Value, Value>> entries;
+    for (int64_t begin = 0; begin < whole; begin += threads) {
       Value number = e.add(e.thread(), begin);
+      entries.emplace_back(number, getValue(number));
+    }
+    for (auto [number, value] : entries)
+      store(number, value);
+    if (whole < size) {
+      Value number = e.add(e.thread(), whole);
       scf::IfOp::create(rewriter, e.loc, e.lt(number, size), [&](OpBuilder &, Location) {
-        Value value = e.inlineBody(op.getBody(), number).front();
-        LLVM::StoreOp::create(rewriter, e.loc, value, e.offset(adaptor.getArray(), e.mul(number, 4)), /*alignment=*/4);
+        store(number, getValue(number));
         scf::YieldOp::create(rewriter, e.loc);
       });
     }

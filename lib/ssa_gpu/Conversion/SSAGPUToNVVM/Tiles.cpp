@@ -242,10 +242,10 @@ struct ConvertWarpAll : OpConversionPattern<WarpAllOp> {
 
   LogicalResult matchAndRewrite(WarpAllOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    Value both = e.extract(adaptor.getRows(), 0);
-    if (!isRowwise(op.getRows().getType()))
-      both = arith::AndIOp::create(rewriter, e.loc, both, e.extract(adaptor.getRows(), 1));
-    rewriter.replaceOpWithNewOp<NVVM::VoteSyncOp>(op, rewriter.getI1Type(), e.i32(-1), both, NVVM::VoteSyncKind::all);
+    Value own;
+    for (Value bit : e.elements(adaptor.getTile()))
+      own = own ? arith::AndIOp::create(rewriter, e.loc, own, bit).getResult() : bit;
+    rewriter.replaceOpWithNewOp<NVVM::VoteSyncOp>(op, rewriter.getI1Type(), e.i32(-1), own, NVVM::VoteSyncKind::all);
     return success();
   }
 };
