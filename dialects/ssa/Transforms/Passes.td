@@ -110,6 +110,15 @@ def SSAMergeKernelsPass : Pass<"ssa-merge-kernels", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numMerged", "num-merged", "kernels left out">];
 }
 
+def SSACommonSubexpressionsPass : Pass<"ssa-common-subexpressions"> {
+  let summary = "keep one of ops that compute the same, and none whose results nothing uses";
+  let description = [{
+    What `cse` does to structured code, in a third of the time, of which compiling has enough: blocks know what is around their region, and a read of
+    memory stands for a later one if nothing that may write comes between. Blocks of one region do not know of each other.
+  }];
+  let statistics = [Statistic<"numErased", "num-erased", "ops left out">];
+}
+
 def SSAGuardKernelsPass : Pass<"ssa-guard-kernels", "::mlir::ModuleOp"> {
   let summary = "let kernels of a branch that is not taken leave at once";
   let description = [{

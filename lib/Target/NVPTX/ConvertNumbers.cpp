@@ -25,7 +25,7 @@ public:
   /// The counterpart of `op`, or null.
   Value convert(Operation *op) {
     return llvm::TypeSwitch<Operation *, Value>(op)
-        .Case([&](arith::ConstantOp o) { return LLVM::ConstantOp::create(builder, loc, o.getType(), o.getValue()); })
+        .Case([&](arith::ConstantOp o) { return constant(o); })
         .Case([&](arith::AddIOp o) { return wrapping<LLVM::AddOp>(o); })
         .Case([&](arith::SubIOp o) { return wrapping<LLVM::SubOp>(o); })
         .Case([&](arith::MulIOp o) { return wrapping<LLVM::MulOp>(o); })
@@ -47,12 +47,32 @@ public:
         .Case([&](arith::CmpFOp o) {
           return LLVM::FCmpOp::create(builder, loc, LLVM::FCmpPredicate(o.getPredicate()), o.getLhs(), o.getRhs(), flags(o.getFastmath()));
         })
+        .Case([&](arith::IndexCastOp o) { return resize<LLVM::SExtOp>(o); })
+        .Case([&](arith::IndexCastUIOp o) { return resize<LLVM::ZExtOp>(o); })
         .Case([&](arith::SelectOp o) { return LLVM::SelectOp::create(builder, loc, o.getCondition(), o.getTrueValue(), o.getFalseValue()); })
         .Default([](Operation *) { return Value(); });
   }
 
 private:
   static LLVM::FastmathFlags flags(arith::FastMathFlags flags) { return arith::convertArithFastMathFlagsToLLVM(flags); }
+
+  /// The type of an index has changed, that of the attribute has not.
+  Value constant(arith::ConstantOp op) {
+    TypedAttr value = op.getValue();
+    if (auto number = dyn_cast<IntegerAttr>(value); number && number.getType().isIndex())
+      value = builder.getI64IntegerAttr(number.getInt());
+    return LLVM::ConstantOp::create(builder, loc, value.getType(), value);
+  }
+
+  template <typename Extension, typename From>
+  Value resize(From op) {
+    unsigned from = op.getIn().getType().getIntOrFloatBitWidth(), to = op.getType().getIntOrFloatBitWidth();
+    if (from == to)
+      return op.getIn();
+    if (from > to)
+      return LLVM::TruncOp::create(builder, loc, op.getType(), op.getIn());
+    return Extension::create(builder, loc, op.getType(), op.getIn());
+  }
 
   template <typename To, typename From>
   Value binary(From op) {
@@ -73,10 +93,27 @@ private:
 
 } // namespace
 
-/// True if a value of `type` is one of LLVM's as it is: not an index, nor a float that LLVM does not have.
+/// True if a value of `type` is one of LLVM's as it is: no float that LLVM does not have.
 static bool isNumber(Type type) { return type.isSignlessInteger() || isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(type); }
 
+/// An index is a number of 64 bits in all that follows. Patterns of the conversion take it as what they would have made of it.
+static void widenIndices(Operation *root) {
+  Type i64 = IntegerType::get(root->getContext(), 64);
+  auto widen = [&](ValueRange values) {
+    for (Value value : values)
+      if (value.getType().isIndex())
+        value.setType(i64);
+  };
+  root->walk([&](Operation *op) {
+    widen(op->getResults());
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        widen(block.getArguments());
+  });
+}
+
 void ssa::convertNumbers(Operation *root) {
+  widenIndices(root);
   root->walk([](Operation *op) {
     if (!isa_and_present<arith::ArithDialect>(op->getDialect()) || !llvm::all_of(op->getOperandTypes(), isNumber) ||
         !llvm::all_of(op->getResultTypes(), isNumber))

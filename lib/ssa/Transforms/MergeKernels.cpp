@@ -14,17 +14,6 @@ namespace mlir::ssa {
 
 using namespace mlir;
 
-/// What kernels that are the same have in common. Operands are left out: they are compared.
-static llvm::hash_code hashKernel(gpu::GPUFuncOp kernel) {
-  llvm::hash_code hash = hash_value(kernel.getFunctionType());
-  kernel.getBody().walk([&](Operation *op) {
-    hash = llvm::hash_combine(hash, op->getName(), op->getRawDictionaryAttrs(), op->hashProperties());
-    for (Type type : op->getResultTypes())
-      hash = llvm::hash_combine(hash, type);
-  });
-  return hash;
-}
-
 /// The attributes without the name.
 static SmallVector<NamedAttribute> getAttributes(gpu::GPUFuncOp kernel) {
   return llvm::filter_to_vector(kernel->getAttrs(), [](NamedAttribute attribute) {
@@ -83,14 +72,14 @@ struct SSAMergeKernels : ssa::impl::SSAMergeKernelsPassBase<SSAMergeKernels> {
 
 private:
   void merge(gpu::GPUModuleOp kernels, DenseMap<Attribute, SymbolRefAttr> &replacements) {
-    DenseMap<size_t, SmallVector<gpu::GPUFuncOp>> known;
+    DenseMap<Type, SmallVector<gpu::GPUFuncOp>> known; // few have the same type, and most of these soon differ
     auto nameOf = [&](gpu::GPUFuncOp kernel) {
       return SymbolRefAttr::get(kernels.getSymNameAttr(), FlatSymbolRefAttr::get(kernel.getNameAttr()));
     };
     for (auto kernel : llvm::make_early_inc_range(kernels.getOps<gpu::GPUFuncOp>())) {
       if (!kernel.isKernel())
         continue;
-      SmallVector<gpu::GPUFuncOp> &candidates = known[hashKernel(kernel)];
+      SmallVector<gpu::GPUFuncOp> &candidates = known[kernel.getFunctionType()];
       auto *same = llvm::find_if(candidates, [&](gpu::GPUFuncOp other) { return isSame(kernel, other); });
       if (same == candidates.end()) {
         candidates.push_back(kernel);

@@ -36,13 +36,13 @@ void ssa::buildSSADecidedToKernelsPipeline(OpPassManager &pm, const ssa_gpu::Con
   inOrder.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled); // there are no blocks to merge
   inOrder.setMaxIterations(1); // a second walk over all finds nothing that the first has not been led to
   pm.addPass(createSSAMergeKernelsPass()); // those that are equal as they were made
-  pm.addPass(createCSEPass());
+  pm.addPass(createSSACommonSubexpressionsPass());
   pm.addPass(createCanonicalizerPass(inOrder));
   pm.addPass(createSSAMergeKernelsPass());
   pm.addNestedPass<gpu::GPUModuleOp>(ssa_gpu::createSSAGPUVerifySyncPass());
   pm.addPass(ssa_gpu::createSSAGPUAllocatePass());
   pm.addNestedPass<gpu::GPUModuleOp>(ssa_gpu::createConvertSSAGPUToNVVMPass(lowering));
-  pm.addPass(createCSEPass());
+  pm.addPass(createSSACommonSubexpressionsPass());
   pm.addPass(createSSAGuardKernelsPass());
   pm.addPass(createSSADependentLaunchesPass());
 }
