@@ -270,8 +270,8 @@ int64_t ScheduleAttr::getSharedBytes(SparseAttendOp op) const {
   int64_t step = padded(getDim(op)) + (op.valuesAreKeys() ? 0 : padded(usesTensorMemory() ? getValueColumns(op) : getValueDim(op))) + 4;
   int64_t barriers = hasRoles() ? 16 * (2 * getStages() + slots) + 4 * slots : 0;
   int64_t exchanged = groups > 1 ? rows * (padded(keys) + 8 * groups) : 0;
-  if (takesTurns(op)) // maxima and weights of both groups, and what says that they are there
-    exchanged = 2 * rows * 4 + (keepsWeightsInKeys(op) ? 1 : 2) * rows * padded(keys) + 16 * (2 + getStages());
+  if (takesTurns(op)) // maxima and weights of both groups, and what says that they are there; how many steps there are, of two items
+    exchanged = 2 * rows * 4 + (keepsWeightsInKeys(op) ? 1 : 2) * rows * padded(keys) + 16 * (4 + getStages()) + 8;
   // Who takes part: of a block of keys, or of every key.
   int64_t members = getMemberWords(op) ? 4 * getMemberWords(op) * (getStretches(op) > 0 ? getStretches(op) : keys) : 0;
   if (usesTensorMemory()) { // rows of factors are handed to those that finish outputs

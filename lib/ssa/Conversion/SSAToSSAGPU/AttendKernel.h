@@ -46,7 +46,8 @@ struct AttendPlan {
   int64_t tileRows, tileKeys, stages;
   int64_t querySlots, groups, valueParts, scoreSlots; // see ScheduleAttr
   bool takesTurns, keepsWeightsInKeys, keepsQueries, pair = false;
-  int64_t weightSlots, itemSlots; // with tensor memory: tiles of weights, items that are handed over at a time
+  int64_t weightSlots; // with tensor memory: tiles of weights
+  int64_t itemSlots;   // items that are handed over at a time, with tensor memory or where groups take turns
   int64_t polynomials;            // of eight weights
   int64_t dim, valueDim, cells, group, queryBlock;
   bool isKeyOuter = false;
@@ -234,6 +235,7 @@ private:
   void consume(Value total);
   SmallVector<Value> packRows(const Item &item);
   Item unpackRows(ArrayRef<Value> values);
+  Item getNoItem();
   size_t getNumRows() const { return 4 + (plan.split > 1) + (plan.isKeyOuter ? 3 : 0); }
   Item decodeItemOrNone(Value number, Value total);
   Item receiveItem(Value slot);
@@ -257,13 +259,26 @@ private:
     State state;
     Value keyTicket, ticket;
   };
-  void takeTurns(unsigned group, const Slots &slots, ScoreTiles &scores, Value lhs, Round &round);
+  /// Where the softmax before ends: in the first round of the next one.
+  struct End {
+    Value isHere; // null where no softmax begins
+    Softmax softmax;
+  };
+  void takeTurn(unsigned group, const Slots &slots, ScoreTiles &scores, Value lhs, const End &end, Round &round);
+  void takeFirstTurn(const Slots &slots, ScoreTiles &scores, Value lhs, const End &end, Round &round);
+  void takeSecondTurn(const Slots &slots, ScoreTiles &scores, Value lhs, const End &end, Round &round);
+  void giveNothing();
+  Value getTicketOf(unsigned group, unsigned part, Value ticket);
+  static int64_t getPaddedColumns(const Rows &rows);
+  void endSoftmax(unsigned group, ScoreTiles &scores, const End &end, Round &round);
+  void shareSum(unsigned group, Value sum, Value ticket);
   Value beginScoresOfTurn(unsigned group, unsigned part, Value lhs, Value ticket, Value products);
+  Value beginScoresOfColumns(unsigned group, unsigned part, int64_t first, int64_t columns, Value lhs, Value products);
   SoftmaxStep getSoftmaxOfTurn(unsigned group, const Slots &slots, ScoreTiles &scores, Value products, const Round &round);
   void multiplyOwn(unsigned group, ScoreTiles &scores, const SoftmaxStep &softmax, Round &round);
   void followOther(unsigned group, ScoreTiles &scores, Round &round);
   void beginOther(unsigned group, Round &round);
-  void endOther(unsigned group, Round &round);
+  void endOther(unsigned group, Round &round, int64_t pending);
   Value beginOutputs(unsigned group, unsigned turn, Value weights, Value output);
   void shareWeights(unsigned group, const SoftmaxStep &softmax, Value ticket);
   Value getSharedRows(unsigned group);
@@ -304,8 +319,8 @@ private:
   /// What is to be copied in a step: of each stretch the first number and how many there are, or the places of the rows of keys and values.
   using Lookup = SmallVector<Value>;
   Lookup lookUp(const Item &item, const Slots &slots, Value step);
-  Value copySteps(const Item &item, const Slots &slots, Value steps, const Lookup &found, Value first, Hook produceQueries = nullptr);
-  SmallVector<Value> produceTwoTurns(const Item &item, const Slots &slots, Value step, const Lookup &first, const Lookup &second, Value ticket, Hook produceQueries);
+  Value copySteps(const Item &item, const Slots &slots, Value steps, const Lookup &found, Value first);
+  SmallVector<Value> produceTwoTurns(const Item &item, const Slots &slots, Value step, const Lookup &first, const Lookup &second, Value ticket);
   static KeySlots::Step getStretches(ValueRange found);
   /// The numbers of a step, for the mask: those of all its slots, or of each stretch the first one and how many there are.
   void loadNumbers(const Slots &slots, Value step, const Lookup &found, const Numbers &numbers);

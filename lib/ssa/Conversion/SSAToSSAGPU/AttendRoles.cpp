@@ -10,12 +10,14 @@ using namespace mlir::ssa;
 
 void AttendKernel::allocateRoles() {
   int64_t producers = plan.producers() / 32, consumers = plan.consumers() / 32;
-  stepsRing = t.alloc({plan.querySlots, int64_t(plan.sources.size() + (plan.publishesItems() ? getNumRows() : 0))}, k.builder.getI32Type());
+  stepsRing = t.alloc({plan.takesTurns ? plan.itemSlots : plan.querySlots, int64_t(plan.sources.size() + (plan.publishesItems() ? getNumRows() : 0))}, k.builder.getI32Type());
   if (plan.isStepwise())
     itemRing = t.alloc({plan.querySlots, plan.entriesOfTile() + numPublishedParts}, k.builder.getI32Type());
   queryPipe = t.allocPipe(plan.querySlots, producers, consumers);
-  if (plan.takesTurns) // which have pipes of their own
+  if (plan.takesTurns) { // which have pipes of their own
+    stepsPipe = t.allocPipe(plan.itemSlots, producers, consumers);
     return;
+  }
   keys.pipe = t.allocPipe(plan.stages, producers, consumers);
   if (!plan.valuesAreKeys)
     values.pipe = t.allocPipe(plan.stages, producers, consumers);
@@ -48,11 +50,10 @@ void AttendKernel::buildRoles(Value total) {
   k.addRoles({{ofGroup, registers, [&] { takeTurns(0, total); }}, {ofGroup, registers, [&] { takeTurns(1, total); }}, producers});
 }
 
-/// The numbers of all items of a block and, unless groups take turns, of one behind the last if there is any.
+/// The numbers of all items of a block and of one behind the last if there is any.
 SmallVector<Value> AttendKernel::forEachItemAndOne(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
   Value first = gpu::BlockIdOp::create(k.builder, k.loc, gpu::Dimension::x), step = gpu::GridDimOp::create(k.builder, k.loc, gpu::Dimension::x);
-  Value end = plan.takesTurns ? total : k.select(k.lt(first, total), k.add(total, step), total);
-  return k.forEachItem(end, inits, body);
+  return k.forEachItem(k.select(k.lt(first, total), k.add(total, step), total), inits, body);
 }
 
 /// The item of a number, or one without rows.
@@ -105,6 +106,16 @@ AttendKernel::Item AttendKernel::unpackRows(ArrayRef<Value> values) {
   return item;
 }
 
+/// What is before the first item.
+AttendKernel::Item AttendKernel::getNoItem() {
+  Item none;
+  none.batch = none.cell = none.list = k.index(0);
+  none.firstRow = none.block = none.firstEntry = none.numEntries = k.i32(0);
+  none.part = plan.split > 1 ? k.i32(0) : Value();
+  none.exists = k.bit(false);
+  return none;
+}
+
 /// Every softmax has a step, in which there may be nothing to see; one for each group where they take turns.
 Value AttendKernel::getSteps(const Slots &slots) {
   Value one = k.i32(1), two = k.i32(2);
@@ -117,8 +128,10 @@ void AttendKernel::publishZeros(const Rows &rows) {
   Value first = k.i32(0);
   t.acquire(rows.pipe, first);
   t.copyRows(sources.front().tableOf(rows).view.buffer, t.slot(rows.ring, first), rows.columns, plan.width, [&](Value) { return RowPlace{k.index(0), k.bit(false)}; });
-  t.commitCopies();
-  t.finishCopies(0);
+  if (!plan.takesTurns) { // else their pipe waits for copies itself
+    t.commitCopies();
+    t.finishCopies(0);
+  }
   t.publish(rows.pipe, first);
 }
 
@@ -133,8 +146,7 @@ void AttendKernel::storeNumbers(ArrayRef<Value> numbers, Value slot) {
 }
 
 void AttendKernel::produce(Value total) {
-  if (!plan.takesTurns)
-    publishZeros(plan.valuesAreKeys ? keys : values);
+  publishZeros(plan.takesTurns ? turns[1].parts[0] : plan.valuesAreKeys ? keys : values);
   Value firstKeys = k.i32(plan.valuesAreKeys && !plan.takesTurns ? 1 : 0); // behind the zeros
   forEachItemAndOne(total, {k.i32(0), firstKeys}, [&](Value number, ValueRange tickets) -> SmallVector<Value> {
     Item item = decodeItemOrNone(number, total);
@@ -151,18 +163,20 @@ void AttendKernel::produce(Value total) {
         numbers.push_back(value.getType().isInteger(1) ? k.select(value, k.i32(1), k.i32(0)) : value);
     Value querySlot = slotOf(tickets[0], plan.querySlots);
     Lookup found = lookUp(item, all.front(), k.i32(0));
-    auto produceQueries = [&] {
+    if (plan.takesTurns) { // whose queries come with the keys of a round
+      t.acquire(stepsPipe, tickets[0]);
+      storeNumbers(numbers, t.slot(stepsRing, slotOf(tickets[0], plan.itemSlots)));
+      t.publish(stepsPipe, tickets[0]);
+    } else {
       t.acquire(queryPipe, tickets[0]);
       loadQueries(item, t.slot(queryRing, querySlot), tickets[0]);
       storeNumbers(numbers, t.slot(stepsRing, querySlot));
       t.publish(queryPipe, tickets[0]);
-    };
-    if (!plan.takesTurns) // else behind the first keys
-      produceQueries();
-    Value ticket = copySteps(item, all.front(), steps.front(), found, tickets[1], produceQueries);
+    }
+    Value ticket = copySteps(item, all.front(), steps.front(), found, tickets[1]);
     for (const Slots &slots : ArrayRef(all).drop_front())
       ticket = produceSteps(item, slots, steps[slots.source->number], ticket);
-    return {next(tickets[0], plan.querySlots), ticket};
+    return {next(tickets[0], plan.takesTurns ? plan.itemSlots : plan.querySlots), ticket};
   });
 }
 
@@ -176,14 +190,14 @@ Value AttendKernel::produceSteps(const Item &item, const Slots &slots, Value ste
 }
 
 /// The same by copies of rows or boxes, those of the first step `found`.
-Value AttendKernel::copySteps(const Item &item, const Slots &slots, Value steps, const Lookup &found, Value first, Hook produceQueries) {
+Value AttendKernel::copySteps(const Item &item, const Slots &slots, Value steps, const Lookup &found, Value first) {
   Lookup carried = found;
   carried.push_back(first);
   return k.loop(k.i32(0), steps, k.i32(plan.takesTurns ? 2 : 1), carried, [&](Value step, ValueRange carried) -> SmallVector<Value> {
     Lookup found(carried.drop_back()), following = lookUp(item, slots, k.add(step, k.i32(1)));
     Value ticket = carried.back();
     if (plan.takesTurns)
-      return produceTwoTurns(item, slots, step, found, following, ticket, produceQueries);
+      return produceTwoTurns(item, slots, step, found, following, ticket);
     Value stage = slotOf(ticket, plan.stages), after = next(ticket, plan.stages);
     t.acquire(keys.pipe, ticket);
     loadNumbers(slots, step, found, getNumbers(stage));
@@ -226,12 +240,7 @@ Value AttendKernel::beginScores(Value lhs, Value ticket) {
 /// queries or keys.
 void AttendKernel::consume(Value total) {
   State initial = getInitialState();
-  Item none;
-  none.batch = none.cell = none.list = k.index(0);
-  none.firstRow = none.block = none.firstEntry = none.numEntries = k.i32(0);
-  none.part = plan.split > 1 ? k.i32(0) : Value();
-  none.exists = k.bit(false);
-  SmallVector<Value> ofRows = packRows(none), inits = {k.i32(0)};
+  SmallVector<Value> ofRows = packRows(getNoItem()), inits = {k.i32(0)};
   inits.append(ofRows);
   size_t stateBegin = inits.size(), numRows = ofRows.size();
   inits.append({initial.max, initial.sum, initial.output});

@@ -345,7 +345,6 @@ struct ConvertStoreOperand : OpConversionPattern<StoreOperandOp> {
   LogicalResult matchAndRewrite(StoreOperandOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
     RankedTensorType tile = op.getTile().getType();
-    int64_t rows = tile.getDimSize(0);
     if (isRowwise(tile)) {
       storeWhole(e, adaptor.getTile(), tile, adaptor.getTarget(), op.getTarget().getType());
       rewriter.eraseOp(op);
