@@ -30,6 +30,22 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // By a power of two a ceiling division is a shift, and by another number what it is in general.
+  // CHECK-LABEL: gpu.func @ceilings
+  // CHECK-SAME: (%[[X:.*]]: index
+  // CHECK: %[[UP:.*]] = arith.addi %[[X]], %c63
+  // CHECK: arith.shrsi %[[UP]], %c6
+  // CHECK: arith.divsi %{{.*}}, %c48
+  gpu.func @ceilings(%x: index, %out: memref<?xindex>) kernel {
+    %c48 = arith.constant 48 : index
+    %c64 = arith.constant 64 : index
+    %0 = arith.ceildivsi %x, %c64 : index
+    %1 = arith.ceildivsi %x, %c48 : index
+    memref.store %0, %out[%0] : memref<?xindex>
+    memref.store %1, %out[%1] : memref<?xindex>
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @assumption
   // CHECK-SAME: (%[[X:.*]]: memref<?xf32> {llvm.align = 16 : i64})
   // CHECK-NOT: assume_alignment

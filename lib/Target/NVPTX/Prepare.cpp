@@ -136,6 +136,26 @@ static bool isComposed(Operation *op) {
                                   (isa<vector::BroadcastOp>(op) && isDeep(op->getOperand(0).getType()))));
 }
 
+namespace {
+/// A ceiling division by a power of two is a shift, also of a negative number. Only a number within `divisor` of the largest one would have
+/// another result: sizes, positions and their differences are far from it.
+struct ShiftCeilDiv : OpRewritePattern<arith::CeilDivSIOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::CeilDivSIOp op, PatternRewriter &rewriter) const override {
+    APInt divisor;
+    if (!matchPattern(op.getRhs(), m_ConstantInt(&divisor)) || !divisor.isPowerOf2() || divisor.isNegative())
+      return rewriter.notifyMatchFailure(op, "not by a power of two");
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getIntegerAttr(op.getType(), value));
+    };
+    Value up = arith::AddIOp::create(rewriter, op.getLoc(), op.getLhs(), constant(divisor.getSExtValue() - 1));
+    rewriter.replaceOpWithNewOp<arith::ShRSIOp>(op, up, constant(divisor.logBase2()));
+    return success();
+  }
+};
+} // namespace
+
 /// Walking to the ops is cheaper than trying patterns on all.
 static void expandByPatterns(gpu::GPUModuleOp kernels) {
   SmallVector<Operation *> ops;
@@ -147,6 +167,7 @@ static void expandByPatterns(gpu::GPUModuleOp kernels) {
     return;
   RewritePatternSet patterns(kernels.getContext());
   arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+  patterns.add<ShiftCeilDiv>(kernels.getContext(), /*benefit=*/2);
   memref::populateExpandStridedMetadataPatterns(patterns);
   populateAffineToStdConversionPatterns(patterns); // strided metadata is expanded to it
   vector::populateVectorBitCastLoweringPatterns(patterns);

@@ -72,7 +72,8 @@ func.func @several_blocks(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
 // Blocks of threads mark stretches of 4096 lists.
 // CHECK: gpu.func @ssa_mark_lists
 // CHECK: %[[STRETCHES:.*]] = arith.ceildivsi %{{.*}}, %c4096
-// CHECK: arith.remui %{{.*}}, %[[STRETCHES]] : index
+// CHECK: %[[DIVISOR:.*]] = arith.index_castui %[[STRETCHES]] : index to i32
+// CHECK: arith.remui %{{.*}}, %[[DIVISOR]] : i32
 // CHECK: gpu.func @ssa_place_entries
 // CHECK: gpu.func @ssa_write_entries
 // CHECK: gpu.func @ssa_sparse_attend({{.*}}memref<?x128xbf16, {{.*}}memref<?xf32,

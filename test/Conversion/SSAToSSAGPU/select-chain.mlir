@@ -260,7 +260,9 @@ func.func @by_hand(%q: !q, %k: !q) -> tensor<?x4x?x16xi32> {
 // CHECK: ssa_gpu.alloc : <6x64x128xf8E4M3FN>
 // CHECK: ssa_gpu.alloc : <4x256x128xf8E4M3FN>
 // CHECK: ssa_gpu.roles threads [256, 32, 224]
-// CHECK: %[[ROUND:.*]] = arith.divui %[[NUMBER:.*]], %{{.*}} : index
+// CHECK: %[[BITS:.*]] = arith.index_castui %[[NUMBER:.*]] : index to i32
+// CHECK: arith.divui %[[BITS]], %{{.*}} : i32
+// CHECK: arith.remui %[[BITS]], %{{.*}} : i32
 // CHECK: %[[BACKWARDS:.*]] = arith.subi %{{.*}}, %[[NUMBER]] : index
 // CHECK: arith.select %{{.*}}, %[[NUMBER]], %[[BACKWARDS]] : index
 // CHECK: ssa_gpu.mma wgmma async {{.*}} tensor<64x256xf32, #ssa_gpu.accumulator<groups = 2>>

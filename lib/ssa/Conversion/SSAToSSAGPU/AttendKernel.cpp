@@ -109,19 +109,14 @@ AttendKernel::Item AttendKernel::decodeItem(Value number) {
     return decodeKeyOuterItem(number, loadKeyOuterItem(number));
   Item item;
   Value lists = k.ceilDiv(k.dim(queryView.buffer, 2), k.index(plan.queryBlock));
-  auto split = [&](Value count) {
-    Value part = k.rem(number, count);
-    number = k.div(number, count);
-    return part;
-  };
   if (plan.split > 1)
-    item.part = k.toI32(split(k.index(plan.split)));
+    item.part = k.toI32(k.split(number, k.index(plan.split)));
   if (plan.valueParts > 1)
-    item.valuePart = split(k.index(plan.valueParts));
-  Value tile = split(k.index(plan.tilesPerList()));
+    item.valuePart = k.split(number, k.index(plan.valueParts));
+  Value tile = k.split(number, k.index(plan.tilesPerList()));
   // Under a causal mask the last queries see most: they go first, so that the short ones fill the gaps.
-  item.list = k.sub(k.sub(lists, k.index(1)), split(lists));
-  item.cell = split(k.index(plan.cells));
+  item.list = k.sub(k.sub(lists, k.index(1)), k.split(number, lists));
+  item.cell = k.split(number, k.index(plan.cells));
   item.batch = number;
   item.exists = k.bit(true);
   item.firstRow = k.mul(k.toI32(tile), k.i32(plan.tileRows)); // of the pair, if blocks work in pairs

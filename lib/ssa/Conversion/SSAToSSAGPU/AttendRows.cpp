@@ -145,15 +145,10 @@ void AttendRowsKernel::decodeItem(Value item) {
   tokens = getArgument(tokensArg);
   keyRows = op.isGathered() ? getNumBlocks(*this, op.getBlocksOrTokens(), tokens) : dim(getArgument(keyArg), 2);
   shift = toI32(sub(tokens, numQueries));
-  auto split = [&](Value count) {
-    Value part = rem(item, count);
-    item = div(item, count);
-    return part;
-  };
   Value lists = ceilDiv(numQueries, index(plan.queryBlock));
-  firstRow = mul(split(index(plan.tilesPerList())), index(plan.tileRows()));
-  list = sub(sub(lists, index(1)), split(lists)); // those that see most go first
-  cell = split(index(plan.cells));
+  firstRow = mul(split(item, index(plan.tilesPerList())), index(plan.tileRows()));
+  list = sub(sub(lists, index(1)), split(item, lists)); // those that see most go first
+  cell = split(item, index(plan.cells));
   batch = item;
 }
 

@@ -34,10 +34,10 @@ void ElementKernel::build(llvm::function_ref<void(ArrayRef<Value>)> body) {
     count = e.mul(count, e.dim(output, i));
   forEachItem(count, [&](Value item) {
     Value buffer = getArgument(outputArgument), inner = getInner(*this, buffer), tiles = getTiles(*this, inner);
-    Value tile = rem(item, tiles), rest = div(item, tiles);
+    Value tile = split(item, tiles);
     SmallVector<Value> indices(rank);
-    for (int64_t i = outer; i-- > 0; rest = div(rest, dim(buffer, i)))
-      indices[i] = rem(rest, dim(buffer, i));
+    for (int64_t i = outer; i-- > 0;)
+      indices[i] = split(item, dim(buffer, i));
     Value begin = mul(tile, index(threads * elementsPerThread)),
           end = min(add(begin, index(threads * elementsPerThread)), inner);
     loop(add(begin, threadId()), end, index(threads), [&](Value place) {

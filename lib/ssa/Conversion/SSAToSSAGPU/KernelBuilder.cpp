@@ -44,6 +44,13 @@ Value Emitter::min(Value a, Value b) { return arith::MinSIOp::create(builder, lo
 Value Emitter::max(Value a, Value b) { return arith::MaxSIOp::create(builder, loc, a, b); }
 Value Emitter::ceilDiv(Value a, Value b) { return arith::CeilDivSIOp::create(builder, loc, a, b); }
 
+Value Emitter::split(Value &number, Value count) {
+  auto cast = [&](Type type, Value v) -> Value { return arith::IndexCastUIOp::create(builder, loc, type, v); };
+  Value dividend = cast(builder.getI32Type(), number), divisor = cast(builder.getI32Type(), count);
+  number = cast(builder.getIndexType(), div(dividend, divisor));
+  return cast(builder.getIndexType(), rem(dividend, divisor));
+}
+
 Value Emitter::fmul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
 Value Emitter::fadd(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
 Value Emitter::fsub(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
@@ -281,8 +288,8 @@ SmallVector<Value> KernelBuilder::forEachItem(Value total, ValueRange inits, llv
 }
 
 Value KernelBuilder::backAndForth(Value number, Value total) {
-  Value step = div(gpu::GridDimOp::create(device, loc, gpu::Dimension::x), index(blocksPerItem)), round = div(number, step);
-  Value first = mul(round, step), last = sub(min(add(first, step), total), index(1));
+  Value step = div(gpu::GridDimOp::create(device, loc, gpu::Dimension::x), index(blocksPerItem)), round = number;
+  Value first = sub(number, split(round, step)), last = sub(min(add(first, step), total), index(1));
   return select(eq(rem(round, index(2)), index(0)), number, sub(add(first, last), number));
 }
 

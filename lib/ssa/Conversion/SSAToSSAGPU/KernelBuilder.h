@@ -38,6 +38,9 @@ public:
   Value div(Value a, Value b); // of non-negative numbers, downwards
   Value rem(Value a, Value b);
   Value ceilDiv(Value a, Value b);
+  /// `number % count`, and leaves `number / count`: how the number of an item, or of a row, is taken apart. 32 bits hold both, as each number stands for
+  /// some memory; a division of 64 bits is a branch and ten instructions more.
+  Value split(Value &number, Value count);
   Value min(Value a, Value b); // signed
   Value max(Value a, Value b);
   Value fmul(Value a, Value b);

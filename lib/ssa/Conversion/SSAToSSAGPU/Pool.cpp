@@ -124,9 +124,7 @@ void PoolKernel::buildItem(Value item) {
   auto inputType = op.getInput().getType();
   Value numBlocks = dim(getArgument(1), 2), numTokens = dim(getArgument(0), 2);
   Value tiles = ceilDiv(numBlocks, index(tiling.blocksPerTile));
-  Value chunk = rem(item, index(tiling.chunks)), rest = div(item, index(tiling.chunks));
-  Value tile = rem(rest, tiles), head = div(rest, tiles);
-  Value b = div(head, index(inputType.getDimSize(1))), h = rem(head, index(inputType.getDimSize(1)));
+  Value chunk = split(item, index(tiling.chunks)), tile = split(item, tiles), h = split(item, index(inputType.getDimSize(1))), b = item;
 
   Value column = rem(threadId(), index(tiling.columns)), share = div(threadId(), index(tiling.columns));
   Value split = rem(share, index(tiling.splits)), slot = div(share, index(tiling.splits));

@@ -147,14 +147,9 @@ Value ProjectTileKernel::buildItem(Value item, Value ticket) {
   inputView = BufferView(*this, getArgument(inputArg));
   weightView = BufferView(*this, getArgument(weightArg));
   Value rows = dim(inputView.buffer, 2), rowTiles = ceilDiv(rows, index(tileRows));
-  auto split = [&](Value count) {
-    Value part = rem(item, count);
-    item = div(item, count);
-    return part;
-  };
-  columnTile = toI32(split(index(columnTiles)));
-  firstRow = mul(split(rowTiles), index(tileRows));
-  head = split(index(sizes.heads));
+  columnTile = toI32(split(item, index(columnTiles)));
+  firstRow = mul(split(item, rowTiles), index(tileRows));
+  head = split(item, index(sizes.heads));
   batch = item;
   inputRing = t.alloc({stages, tileRows, tileInner}, elementType);
   weightRing = t.alloc({stages, tileInner, tileColumns}, elementType);
@@ -223,8 +218,8 @@ static void buildProjectRows(HostFunction &host, ProjectOp op, ValueRange argume
   Value output = arguments[outputArg], tiles = e.ceilDiv(e.mul(e.dim(output, 2), e.index(sizes.rank)), e.index(threads));
   k.forEachItem(e.mul(e.mul(e.dim(output, 0), e.index(sizes.heads)), tiles), [&](Value item) {
     Value perHead = k.mul(k.dim(k.getArgument(outputArg), 2), k.index(sizes.rank)), tilesPerHead = k.ceilDiv(perHead, k.index(threads));
-    Value place = k.add(k.mul(k.rem(item, tilesPerHead), k.index(threads)), k.threadId()), heads = k.div(item, tilesPerHead);
-    Value batch = k.div(heads, k.index(sizes.heads)), head = k.rem(heads, k.index(sizes.heads));
+    Value place = k.add(k.mul(k.split(item, tilesPerHead), k.index(threads)), k.threadId());
+    Value head = k.split(item, k.index(sizes.heads)), batch = item;
     k.ifThen(k.lt(place, perHead), [&] {
       Value row = k.div(place, k.index(sizes.rank)), column = k.rem(place, k.index(sizes.rank));
       Value value = computeValue(k, sizes, batch, head, row, column);

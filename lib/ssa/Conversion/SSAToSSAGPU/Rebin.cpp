@@ -116,8 +116,7 @@ SmallVector<Value> RebinKernel::joinWindow(Value b, Value g, Value firstRow, Val
 void RebinKernel::buildItem(Value item) {
   Value output = getArgument(1), columns = dim(output, 3), rows = dim(output, 2), tiles = ceilDiv(columns, index(blocksPerItem()));
   int64_t heads = op.getType().getDimSize(1);
-  Value tile = rem(item, tiles), row = div(item, tiles), m = rem(row, rows), head = div(row, rows);
-  Value b = div(head, index(heads)), g = rem(head, index(heads)), first = mul(tile, index(blocksPerItem()));
+  Value first = mul(split(item, tiles), index(blocksPerItem())), m = split(item, rows), g = split(item, index(heads)), b = item;
   for (int64_t i = 0; i < blocksPerThread; ++i)
     buildBlocks(b, g, m, add(first, index(i * blocksAtOnce())));
 }

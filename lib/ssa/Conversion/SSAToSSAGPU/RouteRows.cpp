@@ -131,8 +131,8 @@ static void buildSoftmaxRows(RouteContext &context) {
     Value rows = k.dim(k.get(RouteArgument::query), 2), batches = k.dim(k.get(RouteArgument::query), 0);
     Value number = k.add(k.mul(item, k.index(k.getNumWarps())), k.toIndex(k.warp()));
     k.ifThen(k.lt(number, k.mul(k.mul(batches, k.index(context.heads)), rows)), [&] {
-      Value row = k.rem(number, rows), head = k.div(number, rows);
-      k.buildSoftmaxRow(k.div(head, k.index(context.heads)), k.rem(head, k.index(context.heads)), row);
+      Value row = k.split(number, rows), head = k.split(number, k.index(context.heads));
+      k.buildSoftmaxRow(number, head, row);
     });
   });
   k.finish();
@@ -146,13 +146,8 @@ static void buildScores(RouteContext &context) {
   Value tiles = e.mul(e.ceilDiv(e.dim(scores, 2), e.index(tileRows)), e.ceilDiv(e.dim(scores, 3), e.index(tileColumns)));
   k.forEachItem(e.mul(e.mul(e.dim(scores, 0), e.index(context.cells)), tiles), [&](Value item) {
     Value rows = k.dim(k.get(RouteArgument::scores), 2), columns = k.dim(k.get(RouteArgument::scores), 3);
-    auto split = [&](Value count) {
-      Value part = k.rem(item, count);
-      item = k.div(item, count);
-      return part;
-    };
-    Value columnTile = split(k.ceilDiv(columns, k.index(tileColumns))), rowTile = split(k.ceilDiv(rows, k.index(tileRows)));
-    Value cell = split(k.index(context.cells)), thread = k.toIndex(k.thread());
+    Value columnTile = k.split(item, k.ceilDiv(columns, k.index(tileColumns))), rowTile = k.split(item, k.ceilDiv(rows, k.index(tileRows)));
+    Value cell = k.split(item, k.index(context.cells)), thread = k.toIndex(k.thread());
     Value row = k.add(k.mul(rowTile, k.index(tileRows)), k.div(thread, k.index(tileColumns)));
     Value column = k.add(k.mul(columnTile, k.index(tileColumns)), k.rem(thread, k.index(tileColumns)));
     k.ifThen(k.both(k.lt(row, rows), k.lt(column, columns)), [&] { k.buildScore(item, cell, row, column); });

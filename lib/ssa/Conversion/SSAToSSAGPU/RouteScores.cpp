@@ -280,8 +280,7 @@ void RouteTileKernel::storeScores(TileEmitter &t, Value scores, Value firstColum
 /// An item is a tile of rows and some steps: the first, and the one after the last, as index.
 std::pair<Value, Value> RouteTileKernel::decodeScores(Value item) {
   Value steps = ceilDiv(c.getColumns(*this), index(keys)), perItem = get(RouteArgument::steps);
-  Value items = ceilDiv(steps, perItem), begin = mul(rem(item, items), perItem), end = min(add(begin, perItem), steps);
-  item = div(item, items);
+  Value items = ceilDiv(steps, perItem), begin = mul(split(item, items), perItem), end = min(add(begin, perItem), steps);
   decodeRows(item);
   std::tie(beginStep, endStep) = getSteps(begin, end);
   return {begin, end};

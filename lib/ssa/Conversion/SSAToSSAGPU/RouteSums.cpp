@@ -99,15 +99,10 @@ void RouteTileKernel::storeSums(TileEmitter &t, const Sums &sums, Value chunk, V
 /// of a tile begin with one that differs from tile to tile as numbers drawn at random do.
 std::pair<Value, Value> RouteTileKernel::decodeSums(Value item) {
   Value parts = dim(get(RouteArgument::partSums), 3);
-  auto split = [&](Value count) {
-    Value part = rem(item, count);
-    item = div(item, count);
-    return part;
-  };
-  Value inTile = split(parts);
+  Value inTile = split(item, parts);
   constexpr int64_t hashBits = 16, golden = 40503; // of 2^16
   Value hash = rem(mul(item, index(golden)), index(int64_t(1) << hashBits)), first = div(mul(hash, parts), index(int64_t(1) << hashBits));
-  Value part = add(inTile, first), chunk = toI32(split(index(plan.chunks)));
+  Value part = add(inTile, first), chunk = toI32(split(item, index(plan.chunks)));
   part = select(lt(part, parts), part, sub(part, parts));
   decodeRows(item);
   int64_t stepsPerPart = columnsPerPart / keys;
@@ -183,8 +178,7 @@ void ssa::joinRouteParts(RouteContext &c) {
     Value rows = k.dim(c.get(k, RouteArgument::query), 2), batches = k.dim(c.get(k, RouteArgument::query), 0);
     Value number = k.add(k.mul(item, k.index(threads)), k.threadId());
     k.ifThen(k.lt(number, k.mul(k.mul(batches, k.index(c.heads)), rows)), [&] {
-      Value m = k.rem(number, rows), rest = k.div(number, rows);
-      Value head = k.rem(rest, k.index(c.heads)), batch = k.div(rest, k.index(c.heads));
+      Value m = k.split(number, rows), head = k.split(number, k.index(c.heads)), batch = number;
       Value maxima = c.get(k, RouteArgument::partMaxima), sums = c.get(k, RouteArgument::partSums);
       SmallVector<Value> initial = {k.f32(-std::numeric_limits<double>::infinity()), k.f32(0)};
       SmallVector<Value> state = k.loop(k.index(0), k.dim(sums, 3), k.index(1), initial, [&](Value part, ValueRange carried) {

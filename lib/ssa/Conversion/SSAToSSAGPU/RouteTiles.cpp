@@ -23,10 +23,9 @@ Value ssa::countRowTiles(Emitter &e, const RouteContext &c, const RoutePlan &pla
 /// Splits off what says which rows the item has. The last rows, which see most under a causal mask, go first.
 void RouteTileKernel::decodeRows(Value &item) {
   Value rows = dim(get(RouteArgument::query), 2);
-  Value tiles = countRowTiles(*this, c, plan, rows), tile = sub(sub(tiles, index(1)), rem(item, tiles));
-  item = div(item, tiles);
-  cell = rem(item, index(c.cells));
-  batch = div(item, index(c.cells));
+  Value tiles = countRowTiles(*this, c, plan, rows), tile = sub(sub(tiles, index(1)), split(item, tiles));
+  cell = split(item, index(c.cells));
+  batch = item;
   list = index(0);
   Value end = rows;
   if (c.rowsPerList) {

@@ -23,9 +23,10 @@ void RowKernel::forEachPlaceOrLast(llvm::function_ref<void(Value place, Value pe
   forEachItem(e.mul(e.mul(e.dim(output, 0), e.dim(output, 1)), tilesPerHead), [&](Value item) {
     Value perHead = mul(dim(getArgument(outputArgument), 2), index(perRow));
     Value tiles = ceilDiv(perHead, index(threads)), heads = dim(getArgument(outputArgument), 1);
-    Value head = div(item, tiles), place = add(mul(rem(item, tiles), index(threads)), threadId());
+    Value place = add(mul(split(item, tiles), index(threads)), threadId());
     body(place, perHead, [&](Value place) -> Place {
-      return {div(head, heads), rem(head, heads), div(place, index(perRow)), mul(rem(place, index(perRow)), index(width))};
+      Value batch = item, head = split(batch, heads);
+      return {batch, head, div(place, index(perRow)), mul(rem(place, index(perRow)), index(width))};
     });
   });
 }

@@ -51,8 +51,8 @@ Value ScoreRow::getMaxColumns() { return in.columns; }
 
 void ScoreRow::locate(Value row) {
   Value rows = k.dim(in.scores, 2), heads = k.index(type.getHeads());
-  Value query = k.rem(row, rows), head = k.div(row, rows);
-  locate(k.div(head, heads), k.rem(head, heads), query);
+  Value query = k.split(row, rows), head = k.split(row, heads);
+  locate(row, head, query);
   useScores(in.scores, {b, g, m}, k.toI32(k.dim(in.scores, 3)));
   if (isWithin())
     end = scored;

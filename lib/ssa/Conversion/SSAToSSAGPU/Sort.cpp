@@ -69,8 +69,8 @@ SortKernel::SortKernel(HostFunction &host, Operation *op, StringRef name, ArrayR
 /// Batch, head and list number of a row.
 SmallVector<Value> SortKernel::position(Value row) {
   Value output = getArgument(inputs.size()), lists = dim(output, 2);
-  Value head = div(row, lists), heads = index(inputs[0].type.getHeads());
-  return {div(head, heads), rem(head, heads), rem(row, lists)};
+  Value list = split(row, lists), head = split(row, index(inputs[0].type.getHeads()));
+  return {row, head, list};
 }
 
 /// Number `i` of those that one list comes from.

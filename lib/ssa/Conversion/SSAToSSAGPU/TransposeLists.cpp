@@ -152,8 +152,8 @@ void MarkKernel::countBits(Value head, Value firstBlock, Value stretch, Value be
 }
 
 void MarkKernel::buildItem(Value item) {
-  Value count = getArgument(countArg), stretches = ceilDiv(count, index(listsOfStretch)), stretch = rem(item, stretches), group = div(item, stretches);
-  Value groups = ceilDiv(getArgument(blocksArg), index(blocksOfItem)), head = div(group, groups), firstBlock = mul(rem(group, groups), index(blocksOfItem));
+  Value count = getArgument(countArg), stretches = ceilDiv(count, index(listsOfStretch)), stretch = split(item, stretches);
+  Value groups = ceilDiv(getArgument(blocksArg), index(blocksOfItem)), firstBlock = mul(split(item, groups), index(blocksOfItem)), head = item;
   Value begin = mul(stretch, index(listsOfStretch)), end = min(add(begin, index(listsOfStretch)), count);
   barrier(); // the bits of the item before have been read
   loop(threadId(), index(blocksOfItem * wordsOfBlock), index(threads), [&](Value i) { store(i32(0), bitsOfBlocks, i); });
@@ -298,8 +298,8 @@ void TransposedLists::buildEntries(const ListRange &range) {
   k.forEachItem(total, [&](Value item) {
     Value parts = perHead(k, k.getArgument(countArg)), forEntries = k.mul(parts, k.getArgument(headsArg));
     k.ifThenElse(k.lt(item, forEntries), [&] {
-      Value place = k.add(k.mul(k.rem(item, parts), k.index(threads)), k.threadId());
-      k.ifThen(k.lt(place, k.mul(k.getArgument(countArg), k.index(width))), [&] { writeEntry(k.div(item, parts), place); });
+      Value head = item, place = k.add(k.mul(k.split(head, parts), k.index(threads)), k.threadId());
+      k.ifThen(k.lt(place, k.mul(k.getArgument(countArg), k.index(width))), [&] { writeEntry(head, place); });
     }, [&] {
       Value block = k.add(k.mul(k.sub(item, forEntries), k.index(k.getNumWarps())), k.toIndex(k.warp()));
       k.ifThen(k.lt(block, k.mul(k.getArgument(blocksArg), k.getArgument(headsArg))), [&] { writeItems(block); });
