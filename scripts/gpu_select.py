@@ -101,6 +101,10 @@ def add_streams(few):
                 "mask = #ssa.mask<causal>, init_blocks = 3, local_blocks = 2", (1, 1), exact=True, stretch=128, sizes=sizes)
     select_form("stream 30 tokens, window", 16, 16, 16, 30, "mask = #ssa.mask<causal, window = 300>, reduce = sum",
                 "mask = #ssa.mask<causal>, init_blocks = 3, local_blocks = 2", (1, 1), stretch=128, sizes=sizes)
+    # Stretches of which columns are looked at side by side; a last round that is divided, as 144 tiles are for 132 blocks.
+    select_form("stream 600 tokens, side by side", 16, 16, 16, 600, f"{causal}, reduce = sum", causal, (1, 1), stretch=1024, sizes=((9, 3, 4200),))
+    select_form("stream 20 tokens, side by side, ties", 16, 16, 16, 20, "scale = 0.5, reduce = sum", "threshold = 0.5, mask = #ssa.mask<causal, window = 1500>", (1, 1),
+                exact=True, stretch=1024, sizes=((9, 3, 2600),))
     # Scores by pairs: more than 16 heads of a key, and single tokens.
     select_form("stream 60 tokens of 24 heads, window and sink", 24, 1, 64, 60, "mask = #ssa.mask<causal, window = 700, sink = 20>, scale = 0.5, reduce = max",
                 "mask = #ssa.mask<causal>, init_blocks = 3, local_blocks = 2", (1, 1), exact=True, stretch=512, sizes=((133, 3, 900), (45, 40, 1100)))

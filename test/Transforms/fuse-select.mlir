@@ -38,9 +38,9 @@ func.func @regrouped(%q: !q, %kc: !k, %k: !k) -> !sel {
   return %a : !sel
 }
 
-// Stretches are as long as their memory allows.
+// Stretches are as long as their memory allows, of which there are four.
 // CHECK-LABEL: @wide
-// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<min_columns = 0, max_columns = 2147483647, stretch = 4096>
+// CHECK: ssa.topk {{.*}}ssa.fused_select = #ssa.fused_select<min_columns = 0, max_columns = 2147483647, stretch = 2048>
 func.func @wide(%q: !q, %kc: !k, %k: !k) -> !ssa.selection<?x2x?x65, key_block = 64, sorted> {
   %s = ssa.route %q, %kc of %k {blocks = #ssa.blocks<64>, reduce = sum} : !q, !k, !k -> !s
   %a = ssa.topk %s of %k : !s, !k -> !ssa.selection<?x2x?x65, key_block = 64, sorted>

@@ -373,9 +373,9 @@ def SSA_FusedSelectAttr : AttrDef<SSA_Dialect, "FusedSelect"> {
     - `max_columns`: rows of more scores do, too.
     - `stretch`: if not 0, rows are selected from while they are being scored, so many columns of scores at a time, and only what may be among
       the greatest is kept: memory does not depend on how long rows are. If 0, a row is selected from when it is complete. Each block of the
-      kernel has memory for two sets of its rows, of `stretch` or of `max_columns` scores. With lists of up to 128 entries, a call with fewer tiles of
-      rows than there are multiprocessors splits rows into parts, and a second kernel selects from what these leave; with `min_columns = 0` and the greatest
-      `max_columns` there is no long way then.
+      kernel has memory for two sets of its rows, of `stretch` or of `max_columns` scores, or for four of stretches that are not regrouped. With lists of up to
+      128 entries, a call with fewer tiles of rows than there are multiprocessors splits rows into parts, and a second kernel selects from what these leave;
+      with `min_columns = 0` and the greatest `max_columns` there is no long way then.
 
     Example: `#ssa.fused_select<min_columns = 1024, max_columns = 4096>`.
   }];

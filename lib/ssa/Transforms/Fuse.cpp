@@ -46,7 +46,7 @@ public:
 private:
   std::string getReasonOfRebin() const;
 
-  static constexpr int64_t maxWidthOfRow = 64, shortestStretch = 2048, longestStretch = 8192;
+  static constexpr int64_t maxWidthOfRow = 64, shortestStretch = 2048, longestStretch = 4096;
   mutable TopKOp topk; // their accessors are not const
   mutable RouteOp route;
   mutable RebinOp rebin; // may be null
@@ -90,8 +90,9 @@ std::string ScoreAndSelect::getReason() const {
 }
 
 int64_t ScoreAndSelect::getColumns(int64_t bytes) const {
-  // Two warpgroups have 128 pairs of a query and a head each, with eight queries at least; there are two sets of their rows.
-  constexpr int64_t warpgroups = 2, pairs = 128, eight = 8, sets = 2, entryBytes = 4, step = 64;
+  // Two warpgroups have 128 pairs of a query and a head each, with eight queries at least; there are two sets of their rows, or four of stretches.
+  constexpr int64_t warpgroups = 2, pairs = 128, eight = 8, entryBytes = 4, step = 64;
+  int64_t sets = stretch && !rebin ? 4 : 2;
   int64_t tiles = ssa::ceilDiv(group, pairs / eight), queries = pairs / ssa::ceilDiv(group, tiles) / eight * eight;
   int64_t bytesOfRow = bytes / (target.numSMs() * warpgroups * queries);
   if (!stretch)

@@ -203,7 +203,7 @@ func.func @one_kernel(%q: !q, %kc: !k, %k: !k) -> tensor<?x2x?x16xi32> {
 !s = tensor<?x2x?x?xf32>
 !sel = !ssa.selection<?x2x?x16, key_block = 64, sorted>
 
-// In stretches: memory of blocks is that of two sets of 16 rows, of 1024 scores and one before, and of a list for each row with 2 x (256 + 257)
+// In stretches: memory of blocks is that of two sets of 16 rows, of 1024 scores and one before, and of a list for each row with 2 x (256 + 257 + 512)
 // words, however long rows are. Consumers hand over a stretch at a time.
 // CHECK: gpu.func @ssa_route_topk(
 // CHECK: ssa_gpu.roles threads [256, 32, 224] registers [200, 56, 56] {
@@ -219,7 +219,7 @@ func.func @one_kernel(%q: !q, %kc: !k, %k: !k) -> tensor<?x2x?x16xi32> {
 // CHECK-LABEL: func.func @stretches
 // CHECK: %[[BLOCKS:.*]] = arith.select %{{.*}}, %c132, %c0
 // CHECK: memref.alloc(%[[BLOCKS]]) : memref<?x32x1032xf32>
-// CHECK: memref.alloc(%[[BLOCKS]]) : memref<?x16x1026xi32>
+// CHECK: memref.alloc(%[[BLOCKS]]) : memref<?x16x2050xi32>
 // CHECK: gpu.launch_func {{.*}}ssa_route_softmax
 // CHECK: gpu.launch_func {{.*}}ssa_route_topk
 // CHECK: gpu.launch_func {{.*}}ssa_rebin
@@ -255,7 +255,7 @@ func.func @by_hand(%q: !q, %k: !q) -> tensor<?x4x?x16xi32> {
 
 // Scores of many heads of single tokens are made by pairs: four heads of twice eight queries times 128 keys for each of two warpgroups, six chunks, of
 // which the products of one are under way while those of another are joined; at last pairs of warps join what they have. Every second round of items is
-// dealt out backwards.
+// dealt out backwards. Rows that are not regrouped have four sets; selectors load scores in vectors, and mark the columns that they list.
 // CHECK: gpu.func @ssa_route_topk(
 // CHECK: ssa_gpu.alloc : <6x64x128xf8E4M3FN>
 // CHECK: ssa_gpu.alloc : <4x256x128xf8E4M3FN>
@@ -265,11 +265,14 @@ func.func @by_hand(%q: !q, %k: !q) -> tensor<?x4x?x16xi32> {
 // CHECK: arith.remui %[[BITS]], %{{.*}} : i32
 // CHECK: %[[BACKWARDS:.*]] = arith.subi %{{.*}}, %[[NUMBER]] : index
 // CHECK: arith.select %{{.*}}, %[[NUMBER]], %[[BACKWARDS]] : index
+// CHECK: llvm.load {{.*}} -> vector<4xf32>
+// CHECK: llvm.store {{.*}} : i8, !llvm.ptr<3>
 // CHECK: ssa_gpu.mma wgmma async {{.*}} tensor<64x256xf32, #ssa_gpu.accumulator<groups = 2>>
 // CHECK: ssa_gpu.fold_rows {{.*}} -> tensor<32x256xf32, #ssa_gpu.accumulator<groups = 2, folds = 2>>
 // CHECK: ssa_gpu.join_rows {{.*}} -> tensor<16x256xf32, #ssa_gpu.accumulator<groups = 2, folds = 4>>
 // CHECK: ssa_gpu.store_rows
 // CHECK-LABEL: func.func @by_pairs
+// CHECK: memref.alloc({{.*}}) : memref<?x64x1024xf32>
 func.func @by_pairs(%q: !q, %k: !k) -> tensor<?x1x?x100xi32> {
   %s = ssa.route %q, %k of %k {scale = 1.0, mask = #ssa.mask<causal>, reduce = sum} : !q, !k, !k -> !s
   %a = ssa.topk %s of %k {mask = #ssa.mask<causal>, ssa.chunk = #ssa.chunk<bytes = 1048576, rows = 16>, ssa.fused_select = #ssa.fused_select<min_columns = 1, max_columns = 65536, stretch = 1024>} : !s, !k -> !sel

@@ -75,11 +75,11 @@ namespace {
 
 class RouteSelectKernel : public SelectRoleKernel {
 public:
-  RouteSelectKernel(RouteContext &c, const RoutePlan &plan, TopKOp topk) : SelectRoleKernel(c, plan, topk, numSelectors) {}
+  RouteSelectKernel(RouteContext &c, const RoutePlan &plan, TopKOp topk) : SelectRoleKernel(c, plan, topk, numSelectors, numSets) {}
 
   void build(int64_t maxBlocks);
 
-  static constexpr int64_t numSelectors = 224;
+  static constexpr int64_t numSelectors = 224, numSets = 2;
   /// Groups of columns of which the greatest score is known: the rows of a step's tile.
   static constexpr int64_t groups = 64;
 
@@ -235,19 +235,20 @@ void RouteSelect::allocate(Value isUsed, Value batches, Value rows) {
   Emitter e(host->builder, topk.getLoc());
   maxBatches = e.select(isUsed, batches, e.index(0));
   maxRows = rows;
-  Value count = e.select(isUsed, e.index(blocks), e.index(0)), setRows = e.index(SelectRoleKernel::sets * tileQueries);
+  Value count = e.select(isUsed, e.index(blocks), e.index(0));
   auto allocate = [&](Value rows, Value columns, Type type) { return host->allocateWorkspace(topk.getLoc(), {count, rows, columns}, type); };
   Type f32Type = host->builder.getF32Type();
   if (fused.getStretch()) {
     RouteStream stream = getStream();
     Type i32Type = host->builder.getI32Type();
-    scratch = allocate(setRows, e.index(stream.getFront() + stream.stretch), f32Type);
+    scratch = allocate(e.index(stream.getSets() * tileQueries), e.index(stream.getFront() + stream.stretch), f32Type);
     lists = allocate(e.index(tileQueries), e.index(2 * stream.getListEntries(topk)), i32Type);
     if (stream.splits()) // fewer tiles than blocks
       partLists = host->allocateWorkspace(topk.getLoc(), {e.mul(count, e.index(tileQueries)), e.index(2 * stream.getPartEntries(topk))}, i32Type);
     return;
   }
   Value columns = e.dim(host->getBuffer(route.getKey()), 2), groups = e.index(RouteSelectKernel::groups);
+  Value setRows = e.index(RouteSelectKernel::numSets * tileQueries);
   scratch = allocate(setRows, e.mul(e.ceilDiv(columns, groups), groups), f32Type);
   maxima = allocate(setRows, groups, f32Type);
 }

@@ -19,14 +19,12 @@ class SelectRoleKernel : public RouteRoleKernel {
 public:
   /// Warpgroups that score: more would leave too few registers for the selectors.
   static constexpr int64_t maxGroups = 2;
-  /// Sets of rows in a block's memory, from one of which is selected while the other is written.
-  static constexpr int64_t sets = 2;
 
 protected:
   static constexpr int64_t numProducers = 32;
 
-  SelectRoleKernel(RouteContext &c, const RoutePlan &plan, TopKOp topk, int64_t selectors)
-      : RouteRoleKernel(c, plan, "ssa_route_topk", /*keysFirst=*/plan.folds == 1, numProducers, selectors), topk(topk) {}
+  SelectRoleKernel(RouteContext &c, const RoutePlan &plan, TopKOp topk, int64_t selectors, int64_t sets)
+      : RouteRoleKernel(c, plan, "ssa_route_topk", /*keysFirst=*/plan.folds == 1, numProducers, selectors), topk(topk), sets(sets) {}
 
   void decode(Value item);
   using ItemBody = llvm::function_ref<SmallVector<Value>(Value item, ValueRange tickets)>;
@@ -43,6 +41,7 @@ protected:
   Value getSelector() { return sub(warp(), i32((getNumThreads() - others) / warpSize)); }
 
   TopKOp topk;
+  int64_t sets; // of rows in a block's memory, from one of which is selected while others are written
   Value rowsPipe;
 };
 
@@ -56,13 +55,15 @@ struct RouteStream {
 
   static constexpr int64_t selectors = 224;
   bool splits() const { return maxParts > 1; }
+  /// Sets of rows. To select from the first stretches, of which all is listed, takes longer than to score them.
+  int64_t getSets() const { return regroup.isNone() ? 4 : 2; }
   /// Columns before those of a stretch that a row has: the last ones of the stretch before.
   int64_t getFront() const { return llvm::alignTo(regroup.before, 8); }
   /// The most columns of the selection's row that come with a stretch.
   int64_t getColumnsAtATime() const { return regroup.getMaxColumns(stretch); }
   /// Entries of a row's list, and of the lists that its parts leave.
-  int64_t getListEntries(TopKOp topk) const { return FusedSelectAttr::getListEntries(topk.getType().getWidth(), getColumnsAtATime()); }
-  int64_t getPartEntries(TopKOp topk) const { return maxParts * topk.getType().getWidth(); }
+  int64_t getListEntries(TopKOp topk) const;
+  int64_t getPartEntries(TopKOp topk) const;
   /// Shared memory of the selectors, for as many queries as a tile has at most.
   static int64_t getSharedBytes();
   void build(RouteContext &c, const RoutePlan &plan, TopKOp topk, int64_t maxBlocks) const;

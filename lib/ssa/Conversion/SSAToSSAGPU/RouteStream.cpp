@@ -16,7 +16,6 @@
 #include "RouteSelect.h"
 #include "StreamTopK.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace mlir::ssa;
@@ -26,7 +25,7 @@ namespace {
 class RouteStreamKernel : public SelectRoleKernel {
 public:
   RouteStreamKernel(RouteContext &c, const RoutePlan &plan, TopKOp topk, const RouteStream &stream)
-      : SelectRoleKernel(c, plan, topk, RouteStream::selectors), stream(stream) {}
+      : SelectRoleKernel(c, plan, topk, RouteStream::selectors, stream.getSets()), stream(stream) {}
 
   void build(int64_t maxBlocks);
 
@@ -142,14 +141,7 @@ Value RouteStreamKernel::loadRegrouped(ArrayRef<Value> place, const Stretch &str
   const Regroup &regroup = stream.regroup;
   Value none = f32(-infinity), last = sub(stretch.end, i32(1));
   Value origin = sub(i32(stream.getFront()), stretch.first);
-  auto load = [&](Value number, int64_t further = 0) {
-    return Emitter::load(get(RouteArgument::scratch), {place[0], place[1], add(toIndex(add(number, origin)), index(further))});
-  };
-  if (regroup.isNone()) { // addresses differ by constants
-    auto sum = column.getDefiningOp<arith::AddIOp>();
-    std::optional<int64_t> further = sum ? getConstantIntValue(sum.getRhs()) : std::nullopt;
-    return further ? load(sum.getLhs(), *further) : load(column);
-  }
+  auto load = [&](Value number) { return Emitter::load(get(RouteArgument::scratch), {place[0], place[1], toIndex(add(number, origin))}); };
   SmallVector<Value> scores;
   Value begin = sub(mul(column, i32(regroup.ratio)), i32(regroup.before));
   for (int64_t i = 0; i < regroup.getWindow(); ++i) {
@@ -188,8 +180,11 @@ void RouteStreamKernel::takeStretch(StreamSelector &selector, const Stretch &str
   if (!regroup.isNone()) // some of the next column's scores may exist
     end = select(both(isLast, both(lt(beginStep, endStep), eq(endStep, rowEnd))), div(add(stretch.end, i32(regroup.before + regroup.ratio - 1)), i32(regroup.ratio)), end);
   SmallVector<Value> place = placeOf(ticket, toIndex(query));
-  selector.row.useScores([&, place](Value column) { return loadRegrouped(place, stretch, column); }, end);
-  selector.take(first, end);
+  if (regroup.isNone())
+    selector.row.useScores(get(RouteArgument::scratch), place, end, stretch.first);
+  else
+    selector.row.useScores([&, place](Value column) { return loadRegrouped(place, stretch, column); }, end);
+  selector.take(first, end, isLast);
   if (regroup.before)
     ifThen(eq(isLast, bit(false)), [&] { moveToFront(ticket, query); });
 }
@@ -242,6 +237,16 @@ SmallVector<Value> RouteStreamKernel::select(Value item, Value ticket, StreamSel
 // The kernel
 //===----------------------------------------------------------------------===//
 
+int64_t RouteStream::getListEntries(TopKOp topk) const {
+  int64_t width = topk.getType().getWidth();
+  return FusedSelectAttr::getListEntries(width, getColumnsAtATime()) + StreamSelector::getPadding(width);
+}
+
+int64_t RouteStream::getPartEntries(TopKOp topk) const {
+  int64_t width = topk.getType().getWidth();
+  return maxParts * width + StreamSelector::getPadding(width);
+}
+
 int64_t RouteStream::getSharedBytes() {
   constexpr int64_t maxQueries = 256, wordBytes = 4, alignment = 1024; // of the tiles behind it
   return llvm::alignTo((maxQueries * StreamSelector::stateWords + RouteStreamKernel::warps * StreamSelector::histogramWords) * wordBytes, alignment);
@@ -254,7 +259,8 @@ void RouteStreamKernel::build(int64_t maxBlocks) {
   if (stream.splits())
     tiles = e.mul(tiles, e.mul(c.getHost(RouteArgument::rowParts), c.getHost(RouteArgument::rowShares)));
   Value total = addItems(tiles, maxBlocks);
-  StreamSelector selector(*this, topk, getOperands(), stream.getListEntries(topk), stream.regroup.getWindow());
+  bool inVectors = stream.regroup.isNone() && stream.stretch % StreamSelector::chunkColumns == 0;
+  StreamSelector selector(*this, topk, getOperands(), stream.getListEntries(topk), stream.regroup.getWindow(), inVectors);
   shared = addShared(i32Type(), plan.tileQueries() * StreamSelector::stateWords + warps * StreamSelector::histogramWords);
   allocate();
   TileEmitter t(*this, plan.keys);

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
 
@@ -58,14 +59,26 @@ void ScoreRow::locate(Value row) {
     end = scored;
 }
 
-void ScoreRow::useScores(Value buffer, ArrayRef<Value> place, Value count) {
+void ScoreRow::useScores(Value buffer, ArrayRef<Value> place, Value count, Value firstColumn) {
   scoreBuffer = buffer;
   scorePlace.assign(place.begin(), place.end());
+  firstScored = firstColumn;
   useScores([this, buffer, place = llvm::to_vector(place)](Value column) {
     SmallVector<Value> at = place;
-    at.push_back(k.toIndex(column));
+    at.push_back(getNumber(column));
     return k.load(buffer, at);
   }, count);
+}
+
+/// Which of the scores in the buffer is that of a column.
+Value ScoreRow::getNumber(Value column) {
+  if (!firstScored)
+    return k.toIndex(column);
+  // Where columns differ by constants addresses do.
+  auto sum = column.getDefiningOp<arith::AddIOp>();
+  std::optional<int64_t> further = sum ? getConstantIntValue(sum.getRhs()) : std::nullopt;
+  Value number = k.toIndex(k.sub(further ? sum.getLhs() : column, firstScored));
+  return further ? k.add(number, k.index(*further)) : number;
 }
 
 void ScoreRow::useScores(std::function<Value(Value)> load, Value count) {
@@ -245,7 +258,7 @@ SmallVector<Value> ScoreRow::loadMarked(ArrayRef<Value> columns, bool areAll) {
 /// Bytes of a score, which lies at a multiple of that.
 static constexpr int64_t scoreBytes = 4;
 
-Value ScoreRow::getPlace(Value column) { return k.add(BufferView(k, scoreBuffer).getBegin(k, scorePlace), k.toIndex(column)); }
+Value ScoreRow::getPlace(Value column) { return k.add(BufferView(k, scoreBuffer).getBegin(k, scorePlace), getNumber(column)); }
 
 Value ScoreRow::countBeforeVectors() {
   Value address = memref::ExtractAlignedPointerAsIndexOp::create(k.builder, k.loc, scoreBuffer);

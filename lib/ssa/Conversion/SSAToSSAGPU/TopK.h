@@ -53,8 +53,9 @@ public:
   /// Goes to a row (index), or to that of query `query` of a sequence and head.
   void locate(Value row);
   void locate(Value batch, Value head, Value query);
-  /// Its scores are elsewhere: those of columns before `count` (i32), behind these indices or as `load` makes them.
-  void useScores(Value buffer, ArrayRef<Value> place, Value count);
+  /// Its scores are elsewhere: those of columns before `count` (i32), behind these indices or as `load` makes them. The first one in the buffer may be
+  /// that of another column than 0.
+  void useScores(Value buffer, ArrayRef<Value> place, Value count, Value firstColumn = Value());
   void useScores(std::function<Value(Value column)> load, Value count);
 
   /// How many rows there are, and the most columns that one has; index.
@@ -98,6 +99,8 @@ public:
   Value getBoundScore(Value key);
   /// Whether there may be columns that are taken whatever their score.
   bool canForce() { return op.getInitBlocks() || op.getLocalBlocks(); }
+  /// Whether all columns from `begin` to `end`-1 may be taken.
+  bool isOneRange() { return !isWithin() && !(op.getMask() && op.getMask()->getSink()); }
   /// The greatest key that there can be, if `greatest` is that of the scores.
   Value getGreatestKey(Value greatest) { return canForce() ? k.i32(int32_t(forcedKey)) : greatest; }
 
@@ -124,11 +127,13 @@ public:
 
   Value begin, end; // only columns begin .. end-1 may be taken
   Value scored;     // columns from here on have no score
+  Value firstScored; // the column of the first score in a buffer; null: 0
 
 private:
   void locateMask(Value first, Value last, Value numBlocks);
   SmallVector<Value> loadScores(ArrayRef<Value> columns, bool haveAll);
   void classify(Value number, Column &column);
+  Value getNumber(Value column);
   Value getPlace(Value column);
   Value orderBits(Value score);
   Value withForced(Value key, Value marked);
