@@ -16,9 +16,7 @@ func.func @dense(%q: !t, %k: !t, %v: !t) -> (!t, tensor<1x8x?xf32>) {
   return %o, %lse : !t, tensor<1x8x?xf32>
 }
 
-// ONE: mov.b32 [[COUNT:%r[0-9]+]], 4;
-// ONE: mbarrier.init.shared::cta.b64 [{{.*}}], [[COUNT]];
-// ALL: mov.b32 [[COUNT:%r[0-9]+]], 128;
-// ALL: mbarrier.init.shared::cta.b64 [{{.*}}], [[COUNT]];
+// ONE: mbarrier.init.shared::cta.b64 [{{.*}}], 4;
+// ALL: mbarrier.init.shared::cta.b64 [{{.*}}], 128;
 // TENSORS: error: 'every-lane-arrives' is for kernels without tensor memory, where the ends of products arrive as well; choose another chip
 // STRAY: ssa-opt: error: '--every-lane-arrives' needs '--explain' or '--emit'

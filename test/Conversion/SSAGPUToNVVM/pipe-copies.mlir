@@ -9,8 +9,7 @@
 // bytes of each and then the next: a lane needs the place of one row for four copies.
 
 // CHECK-LABEL: gpu.func @kernel
-// CHECK: %[[COUNT:.*]] = arith.constant 132 : i32
-// CHECK: mbarrier.init.shared::cta.b64 [$0], $1;{{.*}} %[[COUNT]]
+// CHECK: mbarrier.init.shared::cta.b64 [$0+0], 132;
 // CHECK: mbarrier.try_wait.parity
 // CHECK: "fence.proxy.async.shared::cta;"
 // CHECK: mbarrier.arrive.release.cta

@@ -127,7 +127,7 @@ Value AttendKernel::getSteps(const Slots &slots) {
 void AttendKernel::publishZeros(const Rows &rows) {
   Value first = k.i32(0);
   t.acquire(rows.pipe, first);
-  t.copyRows(sources.front().tableOf(rows).view.buffer, t.slot(rows.ring, first), rows.columns, plan.width, [&](Value) { return RowPlace{k.index(0), k.bit(false)}; });
+  t.copyRows(sources.front().tableOf(rows).view.buffer, t.slot(rows.ring, first), rows.columns, plan.width, [&](Value) { return RowPlace{k.index(0), k.bit(false)}; }, /*rare=*/true);
   if (!plan.takesTurns) { // else their pipe waits for copies itself
     t.commitCopies();
     t.finishCopies(0);

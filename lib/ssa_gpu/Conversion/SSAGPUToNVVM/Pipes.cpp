@@ -12,6 +12,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::ssa_gpu;
@@ -109,8 +110,10 @@ struct ConvertAllocPipe : OpConversionPattern<AllocPipeOp> {
       // A warp says that it has published; with copies all its lanes say that theirs are done.
       PipeType type = op.getPipe().getType();
       uint64_t counts[] = {op.getProducers() * (arrivalsOfWarp + (type.getCopies() ? 32 : 0)), op.getConsumers() * arrivalsOfWarp, /*the other block of a pair*/ 1};
-      for (int64_t i = 0; i < pipeBarriers(op.getPipe().getType()) * slots; ++i)
-        callAsm(e, "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r", {e.offset(pipe, i * barrierBytes), e.i32(counts[i / slots])});
+      std::string text;
+      for (int64_t i = 0; i < pipeBarriers(type) * slots; ++i)
+        text += llvm::formatv("mbarrier.init.shared::cta.b64 [$0+{0}], {1};\n\t", i * barrierBytes, counts[i / slots]);
+      callAsm(e, text, "r", pipe);
       if (!isFollowedByAnother(op)) {
         fenceProxies(e); // boxes count on the barriers through another proxy; one fence for all
         if (isOfPair(op))
@@ -198,20 +201,20 @@ struct ConvertCopyBox : OpConversionPattern<CopyBoxOp> {
     Turn turn(e, adaptor.getTicket(), op.getPipe().getType().getSlots());
     Value full = getFullBarrier(e, adaptor.getPipe(), turn);
     Value map = UnrealizedConversionCastOp::create(rewriter, e.loc, LLVM::LLVMPointerType::get(op.getContext()), op.getMap()).getResult(0);
-    std::string at = "$3"; // innermost first
-    for (int64_t i = 1; i < rank; ++i)
-      at += ", $" + std::to_string(3 + i);
-    std::string text = "cp.async.bulk.tensor." + std::to_string(rank) + "d.shared::cta.global.tile.mbarrier::complete_tx::bytes [$0], [$1, {" + at + "}], [$2];";
-    std::string constraints = "r,l,r";
-    for (int64_t i = 0; i < rank; ++i)
+    // One piece of assembly for all, in which what is constant is no operand.
+    std::string rest, constraints = "r,l,r";
+    for (int64_t i = 1; i < rank; ++i) { // innermost first
+      rest += ", $" + std::to_string(2 + i);
       constraints += ",r";
+    }
+    std::string text = llvm::formatv("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$2], {0};", boxRows * panels * 128);
+    for (int64_t panel = 0; panel < panels; ++panel)
+      text += llvm::formatv("\n\tcp.async.bulk.tensor.{0}d.shared::cta.global.tile.mbarrier::complete_tx::bytes [$0+{1}], [$1, {{{2}{3}}], [$2];", rank,
+                            (panel * rows + op.getFirstRow()) * 128, op.getFirstColumn() + tile.getPanelColumns() * panel, rest);
+    SmallVector<Value> operands = {adaptor.getTile(), map, full};
+    llvm::append_range(operands, llvm::reverse(adaptor.getAt()));
     scf::IfOp::create(rewriter, e.loc, e.lt(e.thread(), 1), [&](OpBuilder &, Location) {
-      callAsm(e, "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], $1;", "r,r", {full, e.i32(boxRows * panels * 128)});
-      for (int64_t panel = 0; panel < panels; ++panel) {
-        SmallVector<Value> operands = {e.offset(adaptor.getTile(), (panel * rows + op.getFirstRow()) * 128), map, full, e.i32(op.getFirstColumn() + tile.getPanelColumns() * panel)};
-        llvm::append_range(operands, llvm::reverse(adaptor.getAt()));
-        callAsm(e, text, constraints, operands);
-      }
+      callAsm(e, text, constraints, operands);
       scf::YieldOp::create(rewriter, e.loc);
     });
     rewriter.eraseOp(op);
