@@ -81,8 +81,11 @@ struct AttendPlan {
   bool hasSoftmaxes() const { return sources.size() > 1 && !join->isMerge(); }
   bool usesTensorMemory() const { return instruction == Instruction::tcgen05; }
   bool hasRoles() const { return instruction != Instruction::mma_sync; }
-  /// Producers say which rows an item has: to divide would take those who multiply longer than to hear it.
-  bool publishesItems() const { return hasRoles() && !usesTensorMemory() && !takesTurns && !isKeyOuter; }
+  /// Producers say which rows an item has: to divide would take those who multiply longer than to hear it. Beside the values of a score region it spills.
+  bool publishesItems() const {
+    bool hasRegion = llvm::any_of(sources, [](const AttendSource &source) { return !source.op.getScore().empty(); });
+    return hasRoles() && !usesTensorMemory() && !takesTurns && !isKeyOuter && !hasRegion;
+  }
   /// Products of different steps are not under way together: items of few steps have registers for taller tiles then, and wait less for their rows.
   bool isStepwise() const {
     constexpr int64_t many = 8;
