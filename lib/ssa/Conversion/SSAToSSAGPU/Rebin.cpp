@@ -151,7 +151,7 @@ void RebinKernel::build(HostFunction &host, Value output) {
       types.push_back(builder.getI32Type());
     scratch = addScratch(types);
   }
-  setBlocksPerSM(4); // reading takes no more, and without a word the assembler spills for it
+  setBlocksPerSM(3); // reading takes no more, and without a word the assembler spills for it
   forEachItem(e.mul(rows, tiles), [&](Value item) { buildItem(item); });
   finish();
 }
