@@ -16,10 +16,10 @@
 // CHECK: mbarrier.try_wait.parity
 // CHECK: %[[FIRST:.*]] = arith.constant 256 : i64
 // CHECK: llvm.getelementptr %{{.*}}[%[[FIRST]]]
-// CHECK-COUNT-2: gpu.shuffle
-// CHECK-NOT: gpu.shuffle
+// CHECK: shfl.sync.idx.b32 high, high
+// CHECK-NOT: shfl.sync
 // CHECK-COUNT-4: nvvm.cp.async.shared.global
-// CHECK-COUNT-2: gpu.shuffle
+// CHECK: shfl.sync.idx.b32 high, high
 // CHECK-COUNT-12: nvvm.cp.async.shared.global
 // CHECK-NOT: nvvm.cp.async
 // CHECK: "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];"

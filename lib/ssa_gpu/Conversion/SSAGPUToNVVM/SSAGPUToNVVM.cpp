@@ -124,12 +124,12 @@ void ThreadEmitter::ifElected(llvm::function_ref<void()> body) {
 Value ThreadEmitter::computeHere(Value value) { return inlineAsm(value.getType(), "mov.b32 $0, $1;", "=r,r", value); }
 
 Value ThreadEmitter::readLane(Value value, Value from) {
-  auto read = [&](Value v) -> Value { return gpu::ShuffleOp::create(builder, loc, v, from, i32(32), gpu::ShuffleMode::IDX).getShuffleResult(); };
   if (!value.getType().isInteger(64))
-    return read(value);
-  auto halves = VectorType::get({2}, builder.getI32Type());
-  Value parts = LLVM::BitcastOp::create(builder, loc, halves, value);
-  return LLVM::BitcastOp::create(builder, loc, value.getType(), fromElements({read(extract(parts, 0)), read(extract(parts, 1))}));
+    return gpu::ShuffleOp::create(builder, loc, value, from, i32(32), gpu::ShuffleMode::IDX).getShuffleResult();
+  // LLVM would put the halves together by four instructions.
+  constexpr StringLiteral text = "{\n\t.reg .b32 low, high;\n\tmov.b64 {low, high}, $1;\n\tshfl.sync.idx.b32 low, low, $2, 31, -1;\n\t"
+                                 "shfl.sync.idx.b32 high, high, $2, 31, -1;\n\tmov.b64 $0, {low, high};\n\t}";
+  return inlineAsm(value.getType(), text, "=l,l,r", {value, from});
 }
 
 Value ThreadEmitter::exchange(Value value, int64_t bits) {
