@@ -274,6 +274,8 @@ private:
   Value getTicketOf(unsigned group, unsigned part, Value ticket);
   static int64_t getPaddedColumns(const Rows &rows);
   void endSoftmax(unsigned group, ScoreTiles &scores, const End &end, Round &round);
+  /// Where rows are joined with others as they are stored, or are of several lists, there are no registers for scores meanwhile.
+  bool storesUnderScores() const { return !plan.join && plan.memberWords == 0; }
   void shareSum(unsigned group, Value sum, Value ticket);
   Value beginScoresOfTurn(unsigned group, unsigned part, Value lhs, Value ticket, Value products);
   Value beginScoresOfColumns(unsigned group, unsigned part, int64_t first, int64_t columns, Value lhs, Value products);

@@ -200,19 +200,25 @@ void AttendKernel::endSoftmax(unsigned group, ScoreTiles &scores, const End &end
 void AttendKernel::takeFirstTurn(const Slots &slots, ScoreTiles &scores, Value lhs, const End &end, Round &round) {
   followOther(0, scores, round);
   beginOther(0, round);
+  if (!storesUnderScores()) {
+    endOther(0, round, /*pending=*/0);
+    if (end.isHere)
+      endSoftmax(0, scores, end, round);
+  }
   t.await(queryPipe, round.keyTicket);
   t.await(turns[0].parts[0].pipe, round.keyTicket);
   // A few scores, so that tensor cores do not wait; then these keys are given back.
   constexpr int64_t most = 128;
   int64_t columns = getPaddedColumns(turns[0].parts[0]), few = std::min(columns, most);
   Value products = beginScoresOfColumns(0, 0, 0, few, lhs, getZeroScores());
-  endOther(0, round, /*pending=*/1);
+  if (storesUnderScores())
+    endOther(0, round, /*pending=*/1);
   if (few < columns)
     products = beginScoresOfColumns(0, 0, few, columns - few, lhs, products);
   products = beginScoresOfTurn(0, 1, lhs, round.keyTicket, products);
   t.acquire(turnPipe, round.keyTicket);
   t.publish(turnPipe, round.keyTicket);
-  if (end.isHere)
+  if (end.isHere && storesUnderScores())
     endSoftmax(0, scores, end, round);
   products = t.waitMma(products, 0);
   t.release(queryPipe, round.keyTicket);
@@ -226,13 +232,15 @@ void AttendKernel::takeFirstTurn(const Slots &slots, ScoreTiles &scores, Value l
 void AttendKernel::takeSecondTurn(const Slots &slots, ScoreTiles &scores, Value lhs, const End &end, Round &round) {
   if (end.isHere)
     k.ifThen(end.isHere, [&] { shareSum(1, round.state.sum, next(round.ticket, 1)); });
+  if (end.isHere && !storesUnderScores())
+    endSoftmax(1, scores, end, round);
   // Once the other group has begun its scores, which then come first: tensor cores work during its softmax.
   t.await(turnPipe, round.keyTicket);
   t.release(turnPipe, round.keyTicket);
   t.await(queryPipe, round.keyTicket);
   Value products = beginScoresOfTurn(1, 1, lhs, round.keyTicket, getZeroScores());
   products = beginScoresOfTurn(1, 0, lhs, round.keyTicket, products);
-  if (end.isHere)
+  if (end.isHere && storesUnderScores())
     endSoftmax(1, scores, end, round);
   followOther(1, scores, round);
   products = t.waitMma(products, 0);
