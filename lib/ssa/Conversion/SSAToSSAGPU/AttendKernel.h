@@ -247,7 +247,6 @@ private:
   SmallVector<Value> readSteps(MutableArrayRef<Slots> slots, Value ticket);
   Value beginScores(Value lhs, Value ticket);
   void publishZeros(const Rows &rows);
-  void storeNumbers(ArrayRef<Value> numbers, Value slot);
   /// Which of its softmaxes, of an item.
   struct Softmax {
     Item item;

@@ -135,16 +135,6 @@ void AttendKernel::publishZeros(const Rows &rows) {
   t.publish(rows.pipe, first);
 }
 
-/// What consumers would have to look up: how many steps there are with the keys of each source.
-void AttendKernel::storeNumbers(ArrayRef<Value> numbers, Value slot) {
-  t.fill(slot, [&](Value entry) {
-    Value value = numbers.back();
-    for (auto [i, other] : llvm::enumerate(numbers.drop_back()))
-      value = k.select(k.eq(entry, k.i32(i)), other, value);
-    return value;
-  });
-}
-
 void AttendKernel::produce(Value total) {
   publishZeros(plan.takesTurns ? turns[1].parts[0] : plan.valuesAreKeys ? keys : values);
   Value firstKeys = k.i32(plan.valuesAreKeys && !plan.takesTurns ? 1 : 0); // behind the zeros
@@ -165,12 +155,12 @@ void AttendKernel::produce(Value total) {
     Lookup found = lookUp(item, all.front(), k.i32(0));
     if (plan.takesTurns) { // whose queries come with the keys of a round
       t.acquire(stepsPipe, tickets[0]);
-      storeNumbers(numbers, t.slot(stepsRing, slotOf(tickets[0], plan.itemSlots)));
+      t.fill(t.slot(stepsRing, slotOf(tickets[0], plan.itemSlots)), numbers);
       t.publish(stepsPipe, tickets[0]);
     } else {
       t.acquire(queryPipe, tickets[0]);
       loadQueries(item, t.slot(queryRing, querySlot), tickets[0]);
-      storeNumbers(numbers, t.slot(stepsRing, querySlot));
+      t.fill(t.slot(stepsRing, querySlot), numbers);
       t.publish(queryPipe, tickets[0]);
     }
     Value ticket = copySteps(item, all.front(), steps.front(), found, tickets[1]);

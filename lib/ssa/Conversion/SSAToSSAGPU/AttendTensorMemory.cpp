@@ -93,7 +93,7 @@ void AttendKernel::load(Value total) {
       steps.push_back(slots.steps);
     }
     t.acquire(stepsPipe, tickets[0]);
-    storeNumbers(steps, t.slot(stepsRing, slotOf(tickets[0], plan.itemSlots)));
+    t.fill(t.slot(stepsRing, slotOf(tickets[0], plan.itemSlots)), steps);
     t.publish(stepsPipe, tickets[0]);
     // A tile without keys needs no queries.
     SmallVector<Value> none(tickets.drop_front());

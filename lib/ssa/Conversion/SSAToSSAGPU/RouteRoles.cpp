@@ -84,12 +84,7 @@ void RouteRoleKernel::publishItem(TileEmitter &t, ArrayRef<Value> more) {
   SmallVector<Value> entries = {toI32(batch), toI32(cell), toI32(firstRow), lastQuery, beginStep, endStep};
   llvm::append_range(entries, more);
   assert(more.size() <= maxMore && "expected fewer entries");
-  t.fill(t.slot(itemRing, querySlot), [&](Value number) {
-    Value value = entries.back();
-    for (int64_t i = entries.size() - 2; i >= 0; --i)
-      value = select(eq(number, i32(i)), entries[i], value);
-    return value;
-  });
+  t.fill(t.slot(itemRing, querySlot), entries);
 }
 
 /// Waits for an item and what consumers need of it; as many further entries as are asked for.
@@ -387,8 +382,7 @@ std::pair<Value, Value> RouteRoleKernel::consumeScores(TileEmitter &t, Value tic
 
 void RouteRoleKernel::buildScores(int64_t maxBlocks) {
   Emitter e(c.host.builder, loc);
-  Value query = c.getHost(RouteArgument::query), steps = e.ceilDiv(c.getColumns(e), e.index(plan.keys));
-  Value tiles = e.mul(e.mul(e.dim(query, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(query, 2)));
+  Value tiles = countTiles(e, c, plan, c.getHost(RouteArgument::query)), steps = e.ceilDiv(c.getColumns(e), e.index(plan.keys));
   Value total = addItems(e.mul(tiles, e.ceilDiv(steps, c.getHost(RouteArgument::steps))), maxBlocks);
   allocate();
   /// Steps of the item that nobody sees are before and behind `beginStep` .. `endStep`-1.

@@ -128,9 +128,7 @@ SmallVector<Value> RouteSelectKernel::select(Value item, Value ticket, WarpSelec
 
 void RouteSelectKernel::build(int64_t maxBlocks) {
   Emitter e(c.host.builder, loc);
-  Value query = c.getHost(RouteArgument::query);
-  Value tiles = e.mul(e.mul(e.dim(query, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(query, 2)));
-  Value total = addItems(tiles, maxBlocks);
+  Value total = addItems(countTiles(e, c, plan, c.getHost(RouteArgument::query)), maxBlocks);
   WarpSelector selector(*this, topk, getOperands(), /*keepsRow=*/false);
   Value lists = addShared(i32Type(), selector.getListWords() * (numSelectors / warpSize));
   allocate();

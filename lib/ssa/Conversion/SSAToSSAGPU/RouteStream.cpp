@@ -70,13 +70,8 @@ private:
 void RouteStreamKernel::decodePart(Value item) {
   tile = item;
   if (stream.splits()) {
-    auto split = [&](Value count) {
-      Value number = toI32(rem(tile, count));
-      tile = div(tile, count);
-      return number;
-    };
-    share = split(get(RouteArgument::rowShares));
-    part = split(get(RouteArgument::rowParts));
+    share = toI32(split(tile, get(RouteArgument::rowShares)));
+    part = toI32(split(tile, get(RouteArgument::rowParts)));
   }
   decode(tile);
   rowBegin = ownBegin = beginStep;
@@ -254,8 +249,7 @@ int64_t RouteStream::getSharedBytes() {
 
 void RouteStreamKernel::build(int64_t maxBlocks) {
   Emitter e(c.host.builder, loc);
-  Value query = c.getHost(RouteArgument::query);
-  Value tiles = e.mul(e.mul(e.dim(query, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(query, 2)));
+  Value tiles = countTiles(e, c, plan, c.getHost(RouteArgument::query));
   if (stream.splits())
     tiles = e.mul(tiles, e.mul(c.getHost(RouteArgument::rowParts), c.getHost(RouteArgument::rowShares)));
   Value total = addItems(tiles, maxBlocks);
@@ -297,14 +291,13 @@ private:
 
 void RoutePartsKernel::build(int64_t entries) {
   Emitter e(c.host.builder, loc);
-  Value query = c.getHost(RouteArgument::query);
   StreamSelector selector(*this, topk, getSelectOperands(*this, c), entries);
   constexpr int64_t words = StreamSelector::stateWords + StreamSelector::histogramWords;
   Value shared = addShared(i32Type(), warps * words);
   int64_t queries = plan.tileQueries(), itemsPerTile = ssa::ceilDiv(queries, warps);
-  Value tiles = e.mul(e.mul(e.dim(query, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(query, 2)));
-  forEachItem(e.mul(tiles, e.index(itemsPerTile)), [&](Value item) {
-    Value tile = div(item, index(itemsPerTile)), number = add(mul(rem(item, index(itemsPerTile)), index(warps)), toIndex(warp()));
+  Value tiles = countTiles(e, c, plan, c.getHost(RouteArgument::query));
+  forEachItem(e.mul(tiles, e.index(itemsPerTile)), [&](Value tile) {
+    Value number = add(mul(split(tile, index(itemsPerTile)), index(warps)), toIndex(warp()));
     Value slot = add(mul(tile, index(queries)), number);
     decodeRows(tile);
     ifThen(le(toI32(number), lastQuery), [&] {

@@ -20,6 +20,10 @@ Value ssa::countRowTiles(Emitter &e, const RouteContext &c, const RoutePlan &pla
   return e.mul(e.ceilDiv(rows, e.index(c.rowsPerList)), e.index(ssa::ceilDiv(c.rowsPerList, plan.queries)));
 }
 
+Value ssa::countTiles(Emitter &e, const RouteContext &c, const RoutePlan &plan, Value buffer) {
+  return e.mul(e.mul(e.dim(buffer, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(buffer, 2)));
+}
+
 /// Splits off what says which rows the item has. The last rows, which see most under a causal mask, go first.
 void RouteTileKernel::decodeRows(Value &item) {
   Value rows = dim(get(RouteArgument::query), 2);
@@ -329,7 +333,7 @@ void RouteTileKernel::buildSums() {
 void RouteTileKernel::buildScores() {
   Emitter e(c.host.builder, loc);
   Value scores = c.getHost(RouteArgument::scores), steps = e.ceilDiv(e.dim(scores, 3), e.index(plan.keys));
-  Value tiles = e.mul(e.mul(e.dim(scores, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(scores, 2)));
+  Value tiles = countTiles(e, c, plan, scores);
   setBlocks(plan.scoresBytes(c));
   forEachTile(e.mul(tiles, e.ceilDiv(steps, c.getHost(RouteArgument::steps))), [&](Value item) { buildScoresItem(item); });
   finish();
@@ -338,7 +342,7 @@ void RouteTileKernel::buildScores() {
 Value ssa::getStepsPerItem(RouteContext &c, const RoutePlan &plan, int64_t wantedItems) {
   Emitter e(c.host.builder, c.op.getLoc());
   Value scores = c.getHost(RouteArgument::scores), steps = e.ceilDiv(e.dim(scores, 3), e.index(plan.keys)), one = e.index(1);
-  Value tiles = e.mul(e.mul(e.dim(scores, 0), e.index(c.cells)), countRowTiles(e, c, plan, e.dim(scores, 2)));
+  Value tiles = countTiles(e, c, plan, scores);
   Value splits = e.max(e.div(e.index(wantedItems), e.max(tiles, one)), one);
   return e.max(e.ceilDiv(steps, splits), one);
 }

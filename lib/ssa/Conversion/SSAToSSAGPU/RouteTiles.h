@@ -224,8 +224,9 @@ protected:
 void addPartArguments(RouteContext &context);
 void joinRouteParts(RouteContext &context);
 
-/// The number of row tiles of one cell.
+/// The number of row tiles of one cell; those of all cells of the sequences and rows that a buffer (b, h, m, ..) has, on the host.
 Value countRowTiles(Emitter &e, const RouteContext &c, const RoutePlan &plan, Value rows);
+Value countTiles(Emitter &e, const RouteContext &c, const RoutePlan &plan, Value buffer);
 /// The steps of an item of scores, on the host: few tiles of rows are split up, so that there is work for all multiprocessors.
 Value getStepsPerItem(RouteContext &c, const RoutePlan &plan, int64_t wantedItems);
 

@@ -75,6 +75,16 @@ void TileEmitter::fill(Value array, llvm::function_ref<Value(Value)> value) {
   buildBody(op.getBody(), [&](Value entry) { return SmallVector<Value>{value(entry)}; });
 }
 
+void TileEmitter::fill(Value array, ArrayRef<Value> entries) {
+  Emitter e(builder, loc);
+  fill(array, [&](Value entry) {
+    Value value = entries.back();
+    for (auto [i, other] : llvm::enumerate(entries.drop_back()))
+      value = e.select(e.eq(entry, e.i32(i)), other, value);
+    return value;
+  });
+}
+
 Value TileEmitter::loadEntry(Value array, Value index) {
   Type type = cast<ssa_gpu::SharedType>(array.getType()).getElementType();
   return ssa_gpu::LoadEntryOp::create(builder, loc, type, array, index);

@@ -57,6 +57,8 @@ public:
   void convertRows(Value source, Value tile, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place);
   void order(Value low, Value high);
   void fill(Value array, llvm::function_ref<Value(Value entry)> value);
+  /// Entries that are known one by one.
+  void fill(Value array, ArrayRef<Value> entries);
   Value loadEntry(Value array, Value index);
   void commitCopies();
   void finishCopies(int64_t pending) { ssa_gpu::FinishCopiesOp::create(builder, loc, pending); }
