@@ -11,6 +11,7 @@
 #include "mlir/Support/Timing.h"
 #include "ssa/Reference/ArgumentNames.h"
 #include "ssa/Target/Explain.h"
+#include "llvm/Support/BuryPointer.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -96,7 +97,10 @@ std::optional<LogicalResult> ssa::runEmission(llvm::StringRef input, llvm::Strin
   applyDefaultTimingManagerCLOptions(timingManager);
   TimingScope timing = timingManager.getRootScope();
 
-  MLIRContext context(registry);
+  // Never destroyed: the process ends, and taking everything apart would be a fortieth of its time.
+  auto *buried = new MLIRContext(registry);
+  llvm::BuryPointer(buried);
+  MLIRContext &context = *buried;
   context.printOpOnDiagnostic(false); // what an error points at is enough
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(file), SMLoc());
@@ -108,6 +112,8 @@ std::optional<LogicalResult> ssa::runEmission(llvm::StringRef input, llvm::Strin
   }
   if (!module)
     return failure();
+  llvm::BuryPointer(module->getOperation());
+  ModuleOp pattern = module.release();
 
   CompileOptions options;
   options.emission = emission;
@@ -120,7 +126,7 @@ std::optional<LogicalResult> ssa::runEmission(llvm::StringRef input, llvm::Strin
   options.configure = [](PassManager &pm) { return applyPassManagerCLOptions(pm); };
   std::string text;
   llvm::raw_string_ostream os(text);
-  LogicalResult done = explains ? explain(*module, {options, explanation, explainRegisters}, os, timing) : compile(*module, options, os, timing);
+  LogicalResult done = explains ? explain(pattern, {options, explanation, explainRegisters}, os, timing) : compile(pattern, options, os, timing);
   if (failed(done))
     return failure();
   std::unique_ptr<llvm::ToolOutputFile> out = openOutputFile(output, &message);

@@ -39,8 +39,13 @@ struct DeviceCode {
   std::string ptx;
 };
 
-/// Compiles a module of kernels in `llvm` and `nvvm`. LLVM IR is printed only if `printLLVM`.
-FailureOr<DeviceCode> compileKernels(gpu::GPUModuleOp kernels, TargetAttr target, bool printLLVM, TimingScope &timing);
+/// Moves kernels into modules of their own beside `module`, the longest first, for all that follows to be done to several at once. Gives their
+/// names in the order that they had; none where they have functions or variables in common, and then they stay together.
+SmallVector<std::string> splitKernels(gpu::GPUModuleOp module);
+
+/// Compiles the modules of kernels in `device`, in `llvm` and `nvvm`. In PTX kernels come in `order`, or as they are if there is none. LLVM IR
+/// is printed only if `printLLVM`, of the first module.
+FailureOr<DeviceCode> compileKernels(ModuleOp device, ArrayRef<std::string> order, TargetAttr target, bool printLLVM, TimingScope &timing);
 
 /// Assembles PTX with the `ptxas` of an installed CUDA toolkit: in PATH, below CUDA_HOME or in /usr/local/cuda. Errors
 /// are reported at `loc`.

@@ -85,10 +85,13 @@ LogicalResult ChipCompilation::makeCode() {
     gpu::GPUModuleOp::create(builder, module.getLoc(), "kernels");
   else
     kernels.front()->moveBefore(device->getBody(), device->getBody()->end());
+  bool printLLVM = options.emission == Emission::LLVM; // in one text
+  SmallVector<std::string> order;
+  if (!printLLVM)
+    order = splitKernels(*device->getOps<gpu::GPUModuleOp>().begin());
   if (failed(run("Lowering of kernels", *device, buildKernelsToNVVMPipeline)))
     return failure();
-  auto lowered = *device->getOps<gpu::GPUModuleOp>().begin();
-  FailureOr<DeviceCode> compiled = compileKernels(lowered, target, options.emission == Emission::LLVM, timing);
+  FailureOr<DeviceCode> compiled = compileKernels(*device, order, target, printLLVM, timing);
   if (failed(compiled))
     return failure();
   code = std::move(*compiled);

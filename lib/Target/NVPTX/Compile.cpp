@@ -8,8 +8,8 @@
 
 #include "ChipNeeds.h"
 #include "Optimize.h"
+#include "Parts.h"
 #include "mlir/IR/Threading.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Support/Timing.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "ssa/Target/NVPTX.h"
@@ -26,7 +26,6 @@
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Target/TargetMachine.h"
 #include <mutex>
-#include <set>
 
 using namespace mlir;
 using namespace mlir::ssa;
@@ -172,6 +171,7 @@ LogicalResult Compilation::translate() {
   module = translateModuleToLLVMIR(kernels, *context, kernels.getName(), /*disableVerification=*/true);
   if (!module)
     return failure();
+  kernels.getBody()->clear(); // each thread frees what it had, not one of them all in the end
   std::string message;
   llvm::raw_string_ostream os(message);
   if (llvm::verifyModule(*module, &os))
@@ -266,129 +266,16 @@ LogicalResult Compilation::run(bool printLLVM, DeviceCode &code, TimingScope &ti
 // Parts
 //===----------------------------------------------------------------------===//
 
-/// The functions of a module that are compiled; none where some are no kernels: these are compiled together.
-static SmallVector<Operation *> getKernels(gpu::GPUModuleOp kernels) {
-  SmallVector<Operation *> found;
-  for (auto function : kernels.getOps<FunctionOpInterface>()) {
-    if (function.isExternal() && function.getName().starts_with("llvm."))
-      continue;
-    if (!function->hasAttr("nvvm.kernel"))
-      return {};
-    found.push_back(function);
-  }
-  return found;
-}
-
-/// Kernels in as many parts as there are threads, about equally long.
-static SmallVector<SmallVector<Operation *>> partition(ArrayRef<Operation *> kernels) {
-  SmallVector<std::pair<size_t, Operation *>> sizes;
-  for (Operation *kernel : kernels) {
-    size_t size = 0;
-    kernel->walk([&](Operation *) { ++size; });
-    sizes.push_back({size, kernel});
-  }
-  MLIRContext *context = kernels.front()->getContext();
-  size_t threads = context->isMultithreadingEnabled() ? context->getNumThreads() : 1;
-  SmallVector<SmallVector<Operation *>> parts(std::min(threads, sizes.size()));
-  // The longest first, each to the shortest part.
-  SmallVector<size_t> lengths(parts.size());
-  llvm::sort(sizes, [](const auto &a, const auto &b) { return a.first > b.first; });
-  for (auto [size, kernel] : sizes) {
-    size_t shortest = llvm::min_element(lengths) - lengths.begin();
-    parts[shortest].push_back(kernel);
-    lengths[shortest] += size;
-  }
-  return parts;
-}
-
-/// A module of the functions in `part`, which are moved, and of copies of all that is no kernel.
-static OwningOpRef<gpu::GPUModuleOp> takePart(gpu::GPUModuleOp kernels, ArrayRef<Operation *> part) {
-  OpBuilder builder(kernels.getContext());
-  OwningOpRef<gpu::GPUModuleOp> taken = gpu::GPUModuleOp::create(builder, kernels.getLoc(), kernels.getName());
-  builder.setInsertionPointToStart(taken->getBody());
-  for (Operation &op : llvm::make_early_inc_range(*kernels.getBody())) {
-    auto function = dyn_cast<FunctionOpInterface>(op);
-    if (!function || function.isExternal())
-      builder.clone(op);
-    else if (llvm::is_contained(part, &op))
-      op.moveBefore(taken->getBody(), taken->getBody()->end());
-  }
-  return taken;
-}
-
-/// Replaces the number that the backend gives functions of a module, in names of labels and stack frames.
-static void renumber(std::string &kernel, unsigned number) {
-  for (StringRef prefix : {"$L__BB", "__local_depot"}) {
-    std::string renamed;
-    StringRef rest = kernel;
-    while (true) {
-      auto [before, after] = rest.split(prefix);
-      renamed += before;
-      if (before.size() == rest.size())
-        break;
-      renamed += (prefix + Twine(number)).str();
-      rest = after.drop_while(llvm::isDigit);
-    }
-    kernel = std::move(renamed);
-  }
-}
-
-/// One text of those of parts, the same whatever the parts were: a header, variables, kernels in order.
-static std::string mergePTX(ArrayRef<DeviceCode> parts, ArrayRef<std::string> order) {
-  constexpr llvm::StringLiteral start = "\t// .globl\t", headerEnd = ".address_size 64\n", bodyEnd = "\n}\n";
-  std::set<std::string> variables; // each line declares one; parts have some in common
-  auto declare = [&](StringRef text) {
-    SmallVector<StringRef> lines;
-    text.split(lines, '\n', -1, /*KeepEmpty=*/false);
-    for (StringRef line : lines)
-      if (line.starts_with("."))
-        variables.insert(line.str());
-  };
-  llvm::StringMap<std::string> kernels;
-  for (const DeviceCode &part : parts) {
-    auto [head, body] = StringRef(part.ptx).split(headerEnd).second.split(start);
-    declare(head);
-    while (!body.empty()) {
-      auto [kernel, rest] = body.split(start);
-      StringRef name = kernel.take_until([](char c) { return c == ' ' || c == '\n'; });
-      size_t first = kernel.find(".visible .entry"), end = kernel.rfind(bodyEnd) + bodyEnd.size();
-      declare(kernel.take_front(first)); // variables stand before the first kernel that uses them
-      declare(kernel.drop_front(end));
-      kernels[name] = kernel.slice(first, end).str();
-      body = rest;
-    }
-  }
-  std::string merged = (StringRef(parts.front().ptx).split(headerEnd).first + headerEnd + "\n").str();
-  for (const std::string &variable : variables)
-    merged += variable + "\n";
-  for (auto [i, name] : llvm::enumerate(order)) {
-    renumber(kernels[name], i);
-    merged += "\n// .globl " + name + "\n" + kernels[name];
-  }
-  return merged;
-}
-
-FailureOr<DeviceCode> ssa::compileKernels(gpu::GPUModuleOp kernels, TargetAttr target, bool printLLVM,
-                                          TimingScope &timing) {
-  SmallVector<Operation *> functions = getKernels(kernels);
-  if (printLLVM || functions.empty()) {
-    DeviceCode code;
-    if (failed(Compilation(kernels, target).run(printLLVM, code, timing)))
-      return failure();
-    return code;
-  }
-  SmallVector<std::string> order;
-  for (Operation *function : functions)
-    order.push_back(cast<FunctionOpInterface>(function).getName().str());
-  SmallVector<OwningOpRef<gpu::GPUModuleOp>> modules;
-  for (ArrayRef<Operation *> part : partition(functions))
-    modules.push_back(takePart(kernels, part));
-  SmallVector<DeviceCode> codes(modules.size());
+FailureOr<DeviceCode> ssa::compileKernels(ModuleOp device, ArrayRef<std::string> order, TargetAttr target, bool printLLVM, TimingScope &timing) {
+  SmallVector<gpu::GPUModuleOp> parts(device.getOps<gpu::GPUModuleOp>());
+  SmallVector<DeviceCode> codes(parts.size());
   Guard guard; // one for all threads
-  LogicalResult result = failableParallelForEachN(kernels.getContext(), 0, modules.size(), [&](size_t i) {
-    return Compilation(*modules[i], target).run(/*printLLVM=*/false, codes[i], timing);
+  LogicalResult result = failableParallelForEachN(device.getContext(), 0, parts.size(), [&](size_t i) {
+    return Compilation(parts[i], target).run(printLLVM, codes[i], timing);
   });
   if (failed(result))
     return failure();
+  if (order.empty())
+    return std::move(codes.front());
   return DeviceCode{"", mergePTX(codes, order)};
 }

@@ -92,11 +92,25 @@ private:
   }
 };
 
+/// Types, patterns and what is legal: one of each for all kernels, which are converted at once.
+struct Rules {
+  explicit Rules(MLIRContext *context);
+
+  LLVMTypeConverter converter;
+  LLVMConversionTarget target;
+  FrozenRewritePatternSet patterns, structures, composites, texts;
+};
+
 struct Convert : ssa::impl::SSANVPTXConvertPassBase<Convert> {
   void getDependentDialects(DialectRegistry &registry) const override {
     Base::getDependentDialects(registry);
     createConvertNVGPUToNVVMPass()->getDependentDialects(registry);
     createConvertGpuOpsToNVVMOps()->getDependentDialects(registry);
+  }
+
+  LogicalResult initialize(MLIRContext *context) override {
+    rules = std::make_shared<Rules>(context);
+    return success();
   }
 
   void runOnOperation() override {
@@ -147,8 +161,8 @@ private:
       if (isa<scf::SCFDialect>(op->getDialect()) && op->getNumRegions())
         structured.push_back(op);
     });
-    expand(structured, populateSCFToControlFlowConversionPatterns, GreedyRewriteStrictness::ExistingOps);
-    expand(composed, populateGpuRewritePatterns, GreedyRewriteStrictness::ExistingAndNewOps);
+    expand(structured, rules->structures, GreedyRewriteStrictness::ExistingOps);
+    expand(composed, rules->composites, GreedyRewriteStrictness::ExistingAndNewOps);
     if (!hasNVGPU)
       return success();
     OpPassManager pm(gpu::GPUModuleOp::getOperationName());
@@ -156,15 +170,13 @@ private:
     return runPipeline(pm, kernels);
   }
 
-  void expand(ArrayRef<Operation *> ops, llvm::function_ref<void(RewritePatternSet &)> populate, GreedyRewriteStrictness strictness) {
+  static void expand(ArrayRef<Operation *> ops, const FrozenRewritePatternSet &patterns, GreedyRewriteStrictness strictness) {
     if (ops.empty())
       return;
-    RewritePatternSet patterns(&getContext());
-    populate(patterns);
     GreedyRewriteConfig config;
     config.setStrictness(strictness);
     config.enableFolding(false);
-    (void)applyOpPatternsGreedily(ops, std::move(patterns), config);
+    (void)applyOpPatternsGreedily(ops, patterns, config);
   }
 
   /// What the conversion leaves: ops of `nvvm` that are inline assembly, casts that lead back to a type, and buffers that are put together and
@@ -184,7 +196,7 @@ private:
       else if (auto whole = dyn_cast<LLVM::InsertValueOp>(op))
         wholes.push_back(whole);
     });
-    expand(texts, populateNVVMToLLVMConversionPatterns, GreedyRewriteStrictness::ExistingOps);
+    expand(texts, rules->texts, GreedyRewriteStrictness::ExistingOps);
     reconcileUnrealizedCasts(casts);
     for (LLVM::ExtractValueOp part : parts) {
       SmallVector<OpFoldResult, 1> folded;
@@ -199,25 +211,41 @@ private:
   }
 
   LogicalResult convert(gpu::GPUModuleOp kernels) {
-    LowerToLLVMOptions options(&getContext());
-    options.overrideIndexBitwidth(64);
-    LLVMTypeConverter converter(&getContext(), options);
-    configureGpuToNVVMTypeConverter(converter);
-    RewritePatternSet patterns(&getContext());
-    LLVMConversionTarget target(getContext());
-    populateGpuToNVVMConversionPatterns(converter, patterns, /*benefit=*/10);
-    populateGpuSubgroupReduceOpLoweringPattern(converter, patterns);
-    patterns.add<ConvertDim, ConvertShuffle>(converter, /*benefit=*/11);
-    for (Dialect *dialect : getContext().getLoadedDialects())
-      if (llvm::is_contained({"arith", "cf", "index", "memref", "ub", "vector"}, dialect->getNamespace()))
-        if (auto *interface = dyn_cast<ConvertToLLVMPatternInterface>(dialect))
-          interface->populateConvertToLLVMConversionPatterns(target, converter, patterns);
-    configureGpuToNVVMConversionLegality(target);
     // Half as long: every op here either has a pattern that fits or is left for the verification of what comes out.
     ConversionConfig config;
     config.allowPatternRollback = false;
     config.foldingMode = DialectConversionFoldingMode::Never;
-    return applyPartialConversion(kernels, target, std::move(patterns), config);
+    return applyPartialConversion(kernels, rules->target, rules->patterns, config);
   }
+
+  std::shared_ptr<Rules> rules;
 };
 } // namespace
+
+static LowerToLLVMOptions getOptions(MLIRContext *context) {
+  LowerToLLVMOptions options(context);
+  options.overrideIndexBitwidth(64);
+  return options;
+}
+
+static FrozenRewritePatternSet collect(MLIRContext *context, llvm::function_ref<void(RewritePatternSet &)> populate) {
+  RewritePatternSet patterns(context);
+  populate(patterns);
+  return std::move(patterns);
+}
+
+Rules::Rules(MLIRContext *context)
+    : converter(context, getOptions(context)), target(*context), structures(collect(context, populateSCFToControlFlowConversionPatterns)),
+      composites(collect(context, populateGpuRewritePatterns)), texts(collect(context, populateNVVMToLLVMConversionPatterns)) {
+  configureGpuToNVVMTypeConverter(converter);
+  patterns = collect(context, [&](RewritePatternSet &all) {
+    populateGpuToNVVMConversionPatterns(converter, all, /*benefit=*/10);
+    populateGpuSubgroupReduceOpLoweringPattern(converter, all);
+    all.add<ConvertDim, ConvertShuffle>(converter, /*benefit=*/11);
+    for (Dialect *dialect : context->getLoadedDialects())
+      if (llvm::is_contained({"arith", "cf", "index", "memref", "ub", "vector"}, dialect->getNamespace()))
+        if (auto *interface = dyn_cast<ConvertToLLVMPatternInterface>(dialect))
+          interface->populateConvertToLLVMConversionPatterns(target, converter, all);
+  });
+  configureGpuToNVVMConversionLegality(target);
+}

@@ -6,6 +6,8 @@
 #include "ssa/Conversion/Passes.h"
 #include "ssa_gpu/Conversion/Passes.h"
 #include "ssa_gpu/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -29,6 +31,12 @@ void ssa::buildSSADecisionsPipeline(OpPassManager &pm, const SSASelectSchedulePa
   pm.addPass(createSSAChunkRowsPass());
 }
 
+/// Passes of functions: MLIR runs them on as many at once as there are threads.
+static void addToFunctions(OpPassManager &pm, llvm::function_ref<void(OpPassManager &)> add) {
+  add(pm.nest<func::FuncOp>());
+  add(pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>());
+}
+
 void ssa::buildSSADecidedToKernelsPipeline(OpPassManager &pm, const ssa_gpu::ConvertSSAGPUToNVVMPassOptions &lowering) {
   pm.addPass(createConvertSSAToSSAGPUPass());
   // Kernels are simplified and compared while they are short. What lowering them leaves to do, LLVM does faster.
@@ -36,13 +44,15 @@ void ssa::buildSSADecidedToKernelsPipeline(OpPassManager &pm, const ssa_gpu::Con
   inOrder.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled); // there are no blocks to merge
   inOrder.setMaxIterations(1); // a second walk over all finds nothing that the first has not been led to
   pm.addPass(createSSAMergeKernelsPass()); // those that are equal as they were made
-  pm.addPass(createSSACommonSubexpressionsPass());
-  pm.addPass(createCanonicalizerPass(inOrder));
+  addToFunctions(pm, [&](OpPassManager &functions) {
+    functions.addPass(createSSACommonSubexpressionsPass());
+    functions.addPass(createCanonicalizerPass(inOrder));
+  });
   pm.addPass(createSSAMergeKernelsPass());
   pm.addNestedPass<gpu::GPUModuleOp>(ssa_gpu::createSSAGPUVerifySyncPass());
   pm.addPass(ssa_gpu::createSSAGPUAllocatePass());
   pm.addNestedPass<gpu::GPUModuleOp>(ssa_gpu::createConvertSSAGPUToNVVMPass(lowering));
-  pm.addPass(createSSACommonSubexpressionsPass());
+  addToFunctions(pm, [](OpPassManager &functions) { functions.addPass(createSSACommonSubexpressionsPass()); });
   pm.addPass(createSSAGuardKernelsPass());
   pm.addPass(createSSADependentLaunchesPass());
 }

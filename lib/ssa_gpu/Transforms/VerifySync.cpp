@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/Threading.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <numeric>
 
@@ -534,9 +535,8 @@ namespace {
 struct VerifySync : ssa_gpu::impl::SSAGPUVerifySyncPassBase<VerifySync> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>())
-      if (failed(verify(kernel)))
-        signalPassFailure();
+    if (failed(failableParallelForEach(&getContext(), getOperation().getOps<gpu::GPUFuncOp>(), verify)))
+      signalPassFailure();
   }
 };
 } // namespace

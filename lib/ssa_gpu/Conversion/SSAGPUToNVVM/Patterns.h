@@ -137,7 +137,7 @@ void populatePipePatterns(const TypeConverter &converter, RewritePatternSet &pat
 void populateTensorMemoryPatterns(const TypeConverter &converter, RewritePatternSet &patterns);
 
 /// Turns the programs of roles, in which nothing else of `ssa_gpu` is left, into branches.
-void expandRoles(gpu::GPUModuleOp module);
+void expandRoles(gpu::GPUFuncOp kernel);
 
 } // namespace mlir::ssa_gpu
 

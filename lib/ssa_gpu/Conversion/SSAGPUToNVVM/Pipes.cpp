@@ -334,8 +334,8 @@ void expand(RolesOp op) {
 
 } // namespace
 
-void ssa_gpu::expandRoles(gpu::GPUModuleOp module) {
-  module.walk([](RolesOp op) { expand(op); });
+void ssa_gpu::expandRoles(gpu::GPUFuncOp kernel) {
+  kernel.walk([](RolesOp op) { expand(op); });
 }
 
 void ssa_gpu::populatePipePatterns(const TypeConverter &converter, RewritePatternSet &patterns, bool everyLaneArrives) {

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Threading.h"
 
 namespace mlir::ssa_gpu {
 #define GEN_PASS_DEF_SSAGPUALLOCATEPASS
@@ -346,7 +347,13 @@ void ConvertSSAGPUToNVVM::runOnOperation() {
   scf::populateSCFStructuralTypeConversionsAndLegality(carried, patterns, target);
   ConversionConfig config; // as in `ssa-nvptx-convert`
   config.foldingMode = DialectConversionFoldingMode::Never;
-  if (failed(applyPartialConversion(getOperation(), target, std::move(patterns), config)))
-    return signalPassFailure();
-  expandRoles(getOperation());
+  FrozenRewritePatternSet frozen(std::move(patterns));
+  auto convert = [&](gpu::GPUFuncOp kernel) {
+    if (failed(applyPartialConversion(kernel, target, frozen, config)))
+      return failure();
+    expandRoles(kernel);
+    return success();
+  };
+  if (failed(failableParallelForEach(&getContext(), getOperation().getOps<gpu::GPUFuncOp>(), convert)))
+    signalPassFailure();
 }
