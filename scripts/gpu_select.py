@@ -113,6 +113,8 @@ def add_streams(few):
         select_form(f"stream {width} of {blocks[0]}/{blocks[1]} regrouped to {regrouped}, {kind}", 32, 2, 64, width,
                     f"{causal}, {softmax if blocks[0] > 1 else 'scale = 0.5, reduce = sum'}", forced, blocks, stretch=stretch, rebin=(kind, regrouped),
                     sizes=((67, 3, 2050), (67, 20, 777)) + SPLIT + ((1, 20, 20), (1, 50, 50)))
+    select_form("stream 12 of 32/16 regrouped to 64, window", 32, 2, 64, 12, "mask = #ssa.mask<causal, window = 900>, scale = 0.5, reduce = sum", forced, (32, 16),
+                stretch=64, rebin=("sum", 64), exact=True, sizes=((67, 3, 2050),) + SPLIT)
     exact = (("weights", "w", "tensor<?x64x?xf32>", few(-1, 0, 1, 2)(lambda b, m, n: (b, 64, m))),
              ("scales", "sc", "tensor<?x1x?xf32>", few(-1, 0, 1, 2)(lambda b, m, n: (b, 1, n))))
     pairs = (("weights", "w", "tensor<?x24x?xf32>", few(-1, 0, 1, 2)(lambda b, m, n: (b, 24, m))),

@@ -23,6 +23,10 @@ struct Regroup {
   int64_t getWeight(int64_t place) const { return std::min({place + 1, getWindow() - place, ratio, before + 1}); }
   /// The most results that are complete with `columns` columns, a multiple of the ratio, if they are the last.
   int64_t getMaxColumns(int64_t columns) const { return ceilDiv(columns + before, ratio); }
+  /// The most columns that `topk` may list of these: as many as it must take may be others, without a score.
+  int64_t getMaxListed(int64_t columns, TopKOp topk) const {
+    return getMaxColumns(columns) + (topk.getInitBlocks() || topk.getLocalBlocks() ? topk.getType().getWidth() : 0);
+  }
 
   /// True if stretches of so many columns (and the steps of 64 that they consist of) end where windows do.
   bool divides(int64_t columns) const { return columns % ratio == 0 && 64 % ratio == 0 && before <= columns; }

@@ -98,7 +98,7 @@ int64_t ScoreAndSelect::getColumns(int64_t bytes) const {
   if (!stretch)
     return bytesOfRow / (sets * entryBytes) / step * step;
   Regroup regroup = rebin ? Regroup(rebin) : Regroup();
-  int64_t entries = FusedSelectAttr::getListEntries(topk.getType().getWidth(), regroup.getMaxColumns(stretch));
+  int64_t entries = FusedSelectAttr::getListEntries(topk.getType().getWidth(), regroup.getMaxListed(stretch, topk));
   bool fits = (sets * (stretch + regroup.before) + 2 * entries) * entryBytes <= bytesOfRow;
   return fits ? std::numeric_limits<int32_t>::max() : 0;
 }

@@ -218,7 +218,7 @@ func.func @one_kernel(%q: !q, %kc: !k, %k: !k) -> tensor<?x2x?x16xi32> {
 // CHECK: ssa_gpu.release %[[ROWS]][
 // CHECK-LABEL: func.func @stretches
 // CHECK: %[[BLOCKS:.*]] = arith.select %{{.*}}, %c132, %c0
-// CHECK: memref.alloc(%[[BLOCKS]]) : memref<?x32x1032xf32>
+// CHECK: memref.alloc(%[[BLOCKS]]) : memref<?x32x1040xf32>
 // CHECK: memref.alloc(%[[BLOCKS]]) : memref<?x16x2050xi32>
 // CHECK: gpu.launch_func {{.*}}ssa_route_softmax
 // CHECK: gpu.launch_func {{.*}}ssa_route_topk

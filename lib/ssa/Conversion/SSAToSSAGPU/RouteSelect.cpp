@@ -239,7 +239,7 @@ void RouteSelect::allocate(Value isUsed, Value batches, Value rows) {
   if (fused.getStretch()) {
     RouteStream stream = getStream();
     Type i32Type = host->builder.getI32Type();
-    scratch = allocate(e.index(stream.getSets() * tileQueries), e.index(stream.getFront() + stream.stretch), f32Type);
+    scratch = allocate(e.index(stream.getSets() * tileQueries), e.index(stream.getRowColumns()), f32Type);
     lists = allocate(e.index(tileQueries), e.index(2 * stream.getListEntries(topk)), i32Type);
     if (stream.splits()) // fewer tiles than blocks
       partLists = host->allocateWorkspace(topk.getLoc(), {e.mul(count, e.index(tileQueries)), e.index(2 * stream.getPartEntries(topk))}, i32Type);

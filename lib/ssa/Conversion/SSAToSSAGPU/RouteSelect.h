@@ -57,10 +57,14 @@ struct RouteStream {
   bool splits() const { return maxParts > 1; }
   /// Sets of rows. To select from the first stretches, of which all is listed, takes longer than to score them.
   int64_t getSets() const { return regroup.isNone() ? 4 : 2; }
-  /// Columns before those of a stretch that a row has: the last ones of the stretch before.
-  int64_t getFront() const { return llvm::alignTo(regroup.before, 8); }
-  /// The most columns of the selection's row that come with a stretch.
-  int64_t getColumnsAtATime() const { return regroup.getMaxColumns(stretch); }
+  /// Columns before those of a stretch that a row has, the last ones of the stretch before; and columns of a row, with those that windows have behind it.
+  /// Windows are read in vectors, so that all begin at a multiple of their size.
+  int64_t getFront() const { return llvm::alignTo(regroup.before, 2 * vectorColumns); }
+  int64_t getRowColumns() const { return getFront() + stretch + llvm::alignTo(regroup.getWindow() - 1, 2 * vectorColumns); }
+  static constexpr int64_t vectorColumns = 4;
+  bool readsVectors() const { return regroup.ratio % vectorColumns == 0; }
+  /// Of how many loads a score of the selection is made.
+  int64_t getLoadsOfScore() const { return regroup.before + regroup.ratio / (readsVectors() ? vectorColumns : 1); }
   /// Entries of a row's list, and of the lists that its parts leave.
   int64_t getListEntries(TopKOp topk) const;
   int64_t getPartEntries(TopKOp topk) const;

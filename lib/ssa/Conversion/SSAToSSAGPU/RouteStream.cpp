@@ -16,6 +16,7 @@
 #include "RouteSelect.h"
 #include "StreamTopK.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::ssa;
@@ -43,22 +44,21 @@ private:
   SmallVector<Value> consume(ValueRange tickets);
   SmallVector<Value> select(Value item, Value ticket, StreamSelector &selector);
   void forEachRow(StreamSelector &selector, llvm::function_ref<void(Value query)> body);
-  void beginRow(StreamSelector &selector, Value ticket, Value query);
-  void takeStretch(StreamSelector &selector, const Stretch &stretch, Value isLast, Value ticket, Value query);
-  void finishRow(StreamSelector &selector, Value query);
-  /// `v` where the item has the first or last part of its rows, else `otherwise`.
-  Value ifFirst(Value v, Value otherwise) { return part ? select(eq(part, i32(0)), v, otherwise) : v; }
-  Value ifLast(Value v, Value otherwise) { return part ? select(eq(part, sub(countParts(), i32(1))), v, otherwise) : v; }
+  void takeStretch(StreamSelector &selector, Value number, Value ticket, Value query);
+  void leave(StreamSelector &selector, Value query, Value rank, Value isThere, Value key, Value column);
   Value countParts() { return toI32(get(RouteArgument::rowParts)); }
+  /// Whether steps before those that rows have may have forced columns.
+  bool hasColumnsBefore(StreamSelector &selector) { return selector.row.canForce() && c.mask && c.mask.getWindow(); }
+  void hideOthers(ArrayRef<Value> place, const Stretch &stretch, Value isFirst);
   void moveToFront(Value ticket, Value query);
   Value loadRegrouped(ArrayRef<Value> place, const Stretch &stretch, Value column);
   using Emitter::select;
 
   const RouteStream &stream;
   Value shared;
-  // Of the item: its tile (index), the part of its rows and the share that it selects from (i32; null if they are whole), the steps (i32) that rows have,
-  // and the first that is no other part's.
-  Value tile, part, share, rowBegin, rowEnd, ownBegin;
+  // Of the item: its tile (index), the part of its rows and the share that it selects from (i32; null if they are whole), the step (i32) behind the last
+  // that rows have, and the first that is no other part's.
+  Value tile, part, share, rowEnd, ownBegin;
 };
 
 } // namespace
@@ -74,7 +74,7 @@ void RouteStreamKernel::decodePart(Value item) {
     part = toI32(split(tile, get(RouteArgument::rowParts)));
   }
   decode(tile);
-  rowBegin = ownBegin = beginStep;
+  Value rowBegin = ownBegin = beginStep;
   rowEnd = endStep;
   if (!part)
     return;
@@ -124,24 +124,27 @@ void RouteStreamKernel::forEachRow(StreamSelector &selector, llvm::function_ref<
   loop(first, add(lastQuery, i32(1)), step, [&](Value query) {
     Value block = placeOf(i32(0), index(0))[0];
     selector.row.locate(batch, cell, add(firstRow, toIndex(query)));
-    selector.useShared(shared, mul(toIndex(query), index(StreamSelector::stateWords)),
-                       add(index(plan.tileQueries() * StreamSelector::stateWords), mul(toIndex(getSelector()), index(StreamSelector::histogramWords))));
+    selector.useShared(shared, add(index(warps * StreamSelector::histogramWords), mul(toIndex(query), index(StreamSelector::stateWords))),
+                       mul(toIndex(getSelector()), index(StreamSelector::histogramWords)));
     selector.useList(get(RouteArgument::lists), {block, toIndex(query)});
     body(query);
   });
 }
 
-/// The score of a column of the selection's row, from those of the stretch and what is in front of it.
+/// The score of a column of the selection's row, from those of the stretch and what is around it.
 Value RouteStreamKernel::loadRegrouped(ArrayRef<Value> place, const Stretch &stretch, Value column) {
   const Regroup &regroup = stream.regroup;
-  Value none = f32(-infinity), last = sub(stretch.end, i32(1));
-  Value origin = sub(i32(stream.getFront()), stretch.first);
-  auto load = [&](Value number) { return Emitter::load(get(RouteArgument::scratch), {place[0], place[1], toIndex(add(number, origin))}); };
+  Value scratch = get(RouteArgument::scratch), none = f32(-infinity);
+  Value begin = toIndex(add(mul(column, i32(regroup.ratio)), sub(i32(stream.getFront()), stretch.first)));
+  auto placeOf = [&](int64_t further) { return SmallVector<Value>{place[0], place[1], add(begin, index(further))}; };
   SmallVector<Value> scores;
-  Value begin = sub(mul(column, i32(regroup.ratio)), i32(regroup.before));
-  for (int64_t i = 0; i < regroup.getWindow(); ++i) {
-    Value number = add(begin, i32(i));
-    scores.push_back(select(le(number, last), load(min(number, last)), none));
+  int64_t width = stream.readsVectors() ? RouteStream::vectorColumns : 1;
+  for (int64_t i = -regroup.before; i < 0; ++i)
+    scores.push_back(load(scratch, placeOf(i)));
+  for (int64_t i = 0; i < regroup.ratio; i += width) {
+    Value vector = loadVector(scratch, placeOf(i), width);
+    for (int64_t j = 0; j < width; ++j)
+      scores.push_back(vector::ExtractOp::create(builder, loc, vector, j));
   }
   Value joined = regroup.isMax ? none : f32(0), isThere = bit(false);
   for (auto [i, score] : llvm::enumerate(scores)) {
@@ -157,6 +160,17 @@ Value RouteStreamKernel::loadRegrouped(ArrayRef<Value> place, const Stretch &str
   return regroup.isMax ? joined : select(isThere, joined, none);
 }
 
+/// What windows have of the scores before the first and behind the last of a row.
+void RouteStreamKernel::hideOthers(ArrayRef<Value> place, const Stretch &stretch, Value isFirst) {
+  const Regroup &regroup = stream.regroup;
+  Value size = max(sub(stretch.end, stretch.first), i32(0));
+  loop(lane(), i32(regroup.before + regroup.getWindow() - 1), i32(warpSize), [&](Value i) {
+    Value isBefore = lt(i, i32(regroup.before)), at = add(add(i, i32(stream.getFront() - regroup.before)), select(isBefore, i32(0), size));
+    ifThen(either(isFirst, eq(isBefore, bit(false))), [&] { store(f32(-infinity), get(RouteArgument::scratch), {place[0], place[1], toIndex(at)}); });
+  });
+  warpBarrier();
+}
+
 /// The last scores of a stretch, to where they are in front of the next one.
 void RouteStreamKernel::moveToFront(Value ticket, Value query) {
   int64_t before = stream.regroup.before;
@@ -164,65 +178,66 @@ void RouteStreamKernel::moveToFront(Value ticket, Value query) {
   SmallVector<Value> from = placeOf(ticket, toIndex(query)), to = placeOf(next(ticket, sets), toIndex(query));
   loop(lane(), i32(before), i32(warpSize), [&](Value i) {
     Value at = add(toIndex(i), index(stream.getFront() - before));
-    store(Emitter::load(scratch, {from[0], from[1], add(at, index(stream.stretch))}), scratch, {to[0], to[1], at});
+    store(load(scratch, {from[0], from[1], add(at, index(stream.stretch))}), scratch, {to[0], to[1], at});
   });
   warpBarrier();
 }
 
-void RouteStreamKernel::takeStretch(StreamSelector &selector, const Stretch &stretch, Value isLast, Value ticket, Value query) {
+/// What is selected of a row, or of a part of one.
+void RouteStreamKernel::leave(StreamSelector &selector, Value query, Value rank, Value isThere, Value key, Value column) {
+  auto leaveRow = [&] { selector.leaveRow(rank, isThere, column); };
+  if (!part)
+    return leaveRow();
+  ifThenElse(eq(countParts(), i32(1)), leaveRow, [&] {
+    Value row = add(mul(tile, index(plan.tileQueries())), toIndex(query)), first = mul(part, i32(topk.getType().getWidth()));
+    selector.leavePart(get(RouteArgument::partLists), row, stream.getPartEntries(topk), add(first, rank), isThere, key, column);
+  });
+}
+
+void RouteStreamKernel::takeStretch(StreamSelector &selector, Value number, Value ticket, Value query) {
   const Regroup &regroup = stream.regroup;
-  Value first = div(max(stretch.first, mul(ownBegin, i32(keys))), i32(regroup.ratio)), end = div(stretch.end, i32(regroup.ratio));
-  if (!regroup.isNone()) // some of the next column's scores may exist
-    end = select(both(isLast, both(lt(beginStep, endStep), eq(endStep, rowEnd))), div(add(stretch.end, i32(regroup.before + regroup.ratio - 1)), i32(regroup.ratio)), end);
+  Stretch stretch = getStretch(number);
+  Value isFirst = eq(number, i32(0)), isLast = eq(number, sub(countStretches(), i32(1)));
+  // Columns of the selection's row, which has scores for those before `scored`. Where a row's last scores are, some of the next column's may exist.
+  auto columnAt = [&](Value score) { return div(score, i32(regroup.ratio)); };
+  Value hasSteps = lt(ownBegin, endStep), hasEnd = both(isLast, eq(endStep, rowEnd));
+  Value first = columnAt(max(stretch.first, mul(ownBegin, i32(keys)))), scored = columnAt(stretch.end);
+  if (!regroup.isNone())
+    scored = select(both(hasEnd, hasSteps), columnAt(add(stretch.end, i32(regroup.getWindow() - 1))), scored);
   SmallVector<Value> place = placeOf(ticket, toIndex(query));
-  if (regroup.isNone())
-    selector.row.useScores(get(RouteArgument::scratch), place, end, stretch.first);
-  else
-    selector.row.useScores([&, place](Value column) { return loadRegrouped(place, stretch, column); }, end);
-  selector.take(first, end, isLast);
+  Value begin = first, end = scored = max(scored, first);
+  if (selector.row.canForce()) { // columns that have no scores, too; of parts without steps the first one has them
+    Value isOwn = part ? either(hasSteps, eq(part, i32(0))) : bit(true);
+    end = select(both(hasEnd, isOwn), selector.row.end, scored);
+  }
+  if (hasColumnsBefore(selector))
+    begin = select(part ? both(isFirst, eq(part, i32(0))) : isFirst, selector.row.begin, first);
+  if (selector.readsVectors()) {
+    selector.row.useScores(get(RouteArgument::scratch), place, scored, stretch.first);
+  } else {
+    hideOthers(place, stretch, isFirst);
+    Value last = max(sub(scored, i32(1)), first);
+    selector.row.useScores([this, &selector, stretch, place, first, scored, last](Value column) {
+      Value at = min(column, last), isThere = lt(column, scored);
+      if (hasColumnsBefore(selector)) {
+        at = max(at, first);
+        isThere = both(isThere, le(first, column));
+      }
+      return select(isThere, loadRegrouped(place, stretch, at), f32(-infinity));
+    }, scored);
+  }
+  selector.take(begin, end, isFirst, isLast,
+                [&](Value rank, Value isThere, Value key, Value column) { leave(selector, query, rank, isThere, key, column); });
   if (regroup.before)
     ifThen(eq(isLast, bit(false)), [&] { moveToFront(ticket, query); });
-}
-
-void RouteStreamKernel::finishRow(StreamSelector &selector, Value query) {
-  const Regroup &regroup = stream.regroup;
-  Value end = min(toI32(c.getColumns(*this)), mul(rowEnd, i32(keys)));
-  Value scored = div(add(end, i32(regroup.before + regroup.ratio - 1)), i32(regroup.ratio));
-  scored = select(lt(rowBegin, rowEnd), scored, div(mul(rowBegin, i32(keys)), i32(regroup.ratio))); // no column where nobody sees a score
-  selector.takeForced(max(scored, selector.row.begin), ifLast(selector.row.end, i32(0)));
-  if (!part)
-    return selector.finish();
-  auto leave = [&] {
-    Value slot = add(mul(tile, index(plan.tileQueries())), toIndex(query)), width = i32(topk.getType().getWidth());
-    selector.finishPart(get(RouteArgument::partLists), slot, stream.getPartEntries(topk), mul(part, width));
-  };
-  ifThenElse(eq(countParts(), i32(1)), [&] { selector.finish(); }, leave);
-}
-
-void RouteStreamKernel::beginRow(StreamSelector &selector, Value ticket, Value query) {
-  const Regroup &regroup = stream.regroup;
-  selector.begin();
-  selector.takeForced(selector.row.begin, ifFirst(div(mul(rowBegin, i32(keys)), i32(regroup.ratio)), i32(0)));
-  SmallVector<Value> place = placeOf(ticket, toIndex(query));
-  loop(lane(), i32(regroup.before), i32(warpSize), [&](Value i) {
-    store(f32(-infinity), get(RouteArgument::scratch), {place[0], place[1], add(toIndex(i), index(stream.getFront() - regroup.before))});
-  });
-  warpBarrier();
 }
 
 SmallVector<Value> RouteStreamKernel::select(Value item, Value ticket, StreamSelector &selector) {
   TileEmitter t(*this, plan.keys);
   decodePart(item);
-  Value count = countStretches();
-  return loop(i32(0), count, i32(1), ticket, [&](Value number, ValueRange carried) {
-    Value isFirst = eq(number, i32(0)), isLast = eq(number, sub(count, i32(1)));
-    Stretch stretch = getStretch(number);
+  return loop(i32(0), countStretches(), i32(1), ticket, [&](Value number, ValueRange carried) {
     t.await(rowsPipe, carried[0]);
-    forEachRow(selector, [&](Value query) {
-      ifThen(isFirst, [&] { beginRow(selector, carried[0], query); });
-      takeStretch(selector, stretch, isLast, carried[0], query);
-      ifThen(isLast, [&] { finishRow(selector, query); });
-    });
+    forEachRow(selector, [&](Value query) { takeStretch(selector, number, carried[0], query); });
     t.release(rowsPipe, carried[0]);
     return SmallVector<Value>{next(carried[0], sets)};
   });
@@ -234,7 +249,7 @@ SmallVector<Value> RouteStreamKernel::select(Value item, Value ticket, StreamSel
 
 int64_t RouteStream::getListEntries(TopKOp topk) const {
   int64_t width = topk.getType().getWidth();
-  return FusedSelectAttr::getListEntries(width, getColumnsAtATime()) + StreamSelector::getPadding(width);
+  return FusedSelectAttr::getListEntries(width, regroup.getMaxListed(stretch, topk)) + StreamSelector::getPadding(width);
 }
 
 int64_t RouteStream::getPartEntries(TopKOp topk) const {
@@ -254,7 +269,7 @@ void RouteStreamKernel::build(int64_t maxBlocks) {
     tiles = e.mul(tiles, e.mul(c.getHost(RouteArgument::rowParts), c.getHost(RouteArgument::rowShares)));
   Value total = addItems(tiles, maxBlocks);
   bool inVectors = stream.regroup.isNone() && stream.stretch % StreamSelector::chunkColumns == 0;
-  StreamSelector selector(*this, topk, getOperands(), stream.getListEntries(topk), stream.regroup.getWindow(), inVectors);
+  StreamSelector selector(*this, topk, getOperands(), stream.getListEntries(topk), stream.getLoadsOfScore(), inVectors);
   shared = addShared(i32Type(), plan.tileQueries() * StreamSelector::stateWords + warps * StreamSelector::histogramWords);
   allocate();
   TileEmitter t(*this, plan.keys);
@@ -292,8 +307,7 @@ private:
 void RoutePartsKernel::build(int64_t entries) {
   Emitter e(c.host.builder, loc);
   StreamSelector selector(*this, topk, getSelectOperands(*this, c), entries);
-  constexpr int64_t words = StreamSelector::stateWords + StreamSelector::histogramWords;
-  Value shared = addShared(i32Type(), warps * words);
+  Value shared = addShared(i32Type(), warps * StreamSelector::histogramWords);
   int64_t queries = plan.tileQueries(), itemsPerTile = ssa::ceilDiv(queries, warps);
   Value tiles = countTiles(e, c, plan, c.getHost(RouteArgument::query));
   forEachItem(e.mul(tiles, e.index(itemsPerTile)), [&](Value tile) {
@@ -301,8 +315,7 @@ void RoutePartsKernel::build(int64_t entries) {
     Value slot = add(mul(tile, index(queries)), number);
     decodeRows(tile);
     ifThen(le(toI32(number), lastQuery), [&] {
-      Value begin = mul(toIndex(warp()), index(words));
-      selector.useShared(shared, begin, add(begin, index(StreamSelector::stateWords)));
+      selector.useShared(shared, /*stateBegin=*/Value(), mul(toIndex(warp()), index(StreamSelector::histogramWords)));
       selector.row.locate(batch, cell, add(firstRow, number));
       selector.useList(get(RouteArgument::partLists), slot);
       selector.selectFromParts(toI32(mul(get(RouteArgument::rowParts), index(topk.getType().getWidth()))));

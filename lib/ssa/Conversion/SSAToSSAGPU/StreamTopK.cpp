@@ -13,10 +13,10 @@
 using namespace mlir;
 using namespace mlir::ssa;
 
-/// Loads of a lane from the list that are under way together.
-static constexpr int64_t entriesAtATime = 8;
-/// The same of keys alone: a wide list is read as fast as can be, for a narrow one less code is better.
-static int64_t getKeysAtATime(int64_t width) { return width > 256 ? 16 : 8; }
+/// Entries of the list that a lane loads together: a wide list is read as fast as can be, for a narrow one less code is better.
+static int64_t getEntriesAtATime(int64_t width) { return width > 256 ? 8 : 4; }
+/// The same of keys alone.
+static int64_t getKeysAtATime(int64_t width) { return 2 * getEntriesAtATime(width); }
 /// Words of an entry of the list.
 static constexpr int64_t entryWords = 2;
 /// Columns for which a warp has bits, where histograms are.
@@ -31,7 +31,7 @@ int64_t StreamSelector::getPadding(int64_t width) { return 2 * getKeysAtATime(wi
 
 StreamSelector::StreamSelector(BlockKernel &k, TopKOp op, const TopKOperands &in, int64_t capacity, int64_t loadsOfScore, bool inVectors)
     : Emitter(k.builder, k.loc), row(k, op, in), k(k), width(op.getType().getWidth()),
-      scoresAtATime(std::max<int64_t>(16 / loadsOfScore, 1)), slack(getSlack(width)), trigger(FusedSelectAttr::getListTrigger(width)), capacity(capacity),
+      scoresAtATime(std::max<int64_t>(8 / loadsOfScore, 1)), slack(getSlack(width)), trigger(FusedSelectAttr::getListTrigger(width)), capacity(capacity),
       keysAtATime(getKeysAtATime(width)), inVectors(inVectors && !row.canForce() && row.isOneRange()) {
   assert(width > 0 && width + slack <= trigger && "expected room in the list");
 }
@@ -40,6 +40,7 @@ void StreamSelector::useShared(Value memory, Value state, Value histogram) {
   shared = memory;
   stateBegin = state;
   histogramBegin = histogram;
+  lanesBelow = sub(shiftLeft(i32(1), k.lane()), i32(1));
 }
 
 void StreamSelector::useList(Value buffer, ArrayRef<Value> place) { list = getList(buffer, place, capacity); }
@@ -49,10 +50,6 @@ Value StreamSelector::getList(Value buffer, ArrayRef<Value> place, int64_t capac
   auto flat = MemRefType::get({entryWords * capacity}, builder.getI32Type(), StridedLayoutAttr::get(builder.getContext(), ShapedType::kDynamic, {1}));
   Value base = memref::ExtractStridedMetadataOp::create(builder, loc, buffer).getBaseBuffer();
   return memref::ReinterpretCastOp::create(builder, loc, flat, base, OpFoldResult(begin), {builder.getIndexAttr(entryWords * capacity)}, {builder.getIndexAttr(1)});
-}
-
-void StreamSelector::setState(StateWord word, Value v) {
-  ifThen(eq(k.lane(), i32(0)), [&] { store(v, shared, add(stateBegin, index(word))); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -75,40 +72,39 @@ void StreamSelector::padList(Value count, int64_t times) {
   k.warpBarrier();
 }
 
-/// Appends the keys of scores that reach the bound, with their columns. There is room for all.
-void StreamSelector::listScores(ArrayRef<Value> scores, Value first, Value boundScore, ListState &state) {
-  for (auto [u, score] : llvm::enumerate(scores)) {
-    Value reaches = row.reaches(score, boundScore);
-    auto some = [&, score = score, u = u] {
-      Value mask = ballot(reaches), key = row.getReachingKey(score);
-      ifThen(reaches, [&] { storeEntry(list, add(state[0], k.countBelow(mask)), key, add(first, add(k.lane(), i32(u * warpSize)))); });
-      return SmallVector<Value>{add(state[0], popCount(mask)), umax(state[1], select(reaches, key, i32(neverKey)))};
-    };
-    state = ifElse(k.anyLane(reaches), ValueRange(state).getTypes(), some, [&] { return state; });
-  }
+std::pair<Value, Value> StreamSelector::loadEntry(Value slot, int64_t further) {
+  Value entry = loadVector(list, placeOfEntry(slot, further), entryWords);
+  return {vector::ExtractOp::create(builder, loc, entry, 0), vector::ExtractOp::create(builder, loc, entry, 1)};
+}
+
+/// Appends the key of a column's score where it reaches the bound. There is room for all lanes.
+void StreamSelector::listScore(Value score, Value column, Value boundScore, ListState &state) {
+  Value reaches = row.reaches(score, boundScore), mask = ballot(reaches);
+  auto some = [&] {
+    Value key = row.getReachingKey(score);
+    ifThen(reaches, [&] { storeEntry(list, add(state[0], countBelow(mask)), key, column); });
+    ListState more = {add(state[0], popCount(mask))};
+    if (state.size() > 1)
+      more.push_back(umax(state[1], select(reaches, key, i32(neverKey))));
+    return more;
+  };
+  state = ifElse(ne(mask, i32(0)), ValueRange(state).getTypes(), some, [&] { return state; });
 }
 
 /// Of columns of which each may be forced, or not to be taken.
-StreamSelector::ListState StreamSelector::listMarked(Value first, Value end, Value boundScore, bool haveScores, ListState state) {
-  auto list = [&](Value from, ValueRange carried, int64_t loads, bool areAll) {
-    SmallVector<Value> numbers;
+StreamSelector::ListState StreamSelector::listMarked(Value first, Value end, Value boundScore, ListState state) {
+  return loop(first, end, i32(scoresAtATime * warpSize), state, [&](Value from, ValueRange carried) {
+    SmallVector<Value> columns, scores;
     Value own = add(from, k.lane());
-    for (int64_t u = 0; u < loads; ++u)
-      numbers.push_back(add(own, i32(u * warpSize)));
+    for (int64_t u = 0; u < scoresAtATime; ++u) {
+      columns.push_back(add(own, i32(u * warpSize)));
+      scores.push_back(row.loadPlainScore(columns.back()));
+    }
     ListState state(carried);
-    listScores(row.loadMarked(numbers, areAll), from, boundScore, state);
+    for (auto [column, score] : llvm::zip_equal(columns, scores))
+      listScore(select(lt(column, end), row.mark(score, column), f32(-std::numeric_limits<double>::infinity())), column, boundScore, state);
     return state;
-  };
-  Value rest = first, rowEnd = row.end;
-  if (haveScores) {
-    int64_t chunk = scoresAtATime * warpSize;
-    rest = add(first, mul(div(max(sub(end, first), i32(0)), i32(chunk)), i32(chunk)));
-    state = loop(first, rest, i32(chunk), state, [&](Value from, ValueRange carried) { return list(from, carried, scoresAtATime, /*areAll=*/true); });
-  }
-  row.end = end;
-  state = loop(rest, end, i32(warpSize), state, [&](Value from, ValueRange carried) { return list(from, carried, 1, /*areAll=*/false); });
-  row.end = rowEnd;
-  return state;
+  });
 }
 
 /// Of columns that may all be taken, and none must be: those that reach the bound are bits first, of as many columns as a warp has bits for.
@@ -164,12 +160,13 @@ StreamSelector::ListState StreamSelector::listMarks(Value first, Value begin, Va
 
 /// The same of many columns of words `begin` .. `end`-1: a word after the other. The greatest key.
 Value StreamSelector::listWords(Value first, Value begin, Value end, ValueRange state) {
+  constexpr int64_t wordsAtATime = 8;
   // Pages end where words that are looked at together do, but for the last, behind which there are scores of no meaning.
-  Value aligned = mul(div(begin, i32(entriesAtATime)), i32(entriesAtATime));
-  return loop(aligned, end, i32(entriesAtATime), state, [&](Value word, ValueRange carried) {
+  Value aligned = mul(div(begin, i32(wordsAtATime)), i32(wordsAtATime));
+  return loop(aligned, end, i32(wordsAtATime), state, [&](Value word, ValueRange carried) {
     SmallVector<Value> words, scores;
     Value column = add(add(first, mul(word, i32(wordBits))), k.lane()), last = sub(end, i32(1));
-    for (int64_t u = 0; u < entriesAtATime; ++u) {
+    for (int64_t u = 0; u < wordsAtATime; ++u) {
       Value number = add(word, i32(u));
       words.push_back(select(both(le(begin, number), lt(number, end)), load(shared, placeOfBits(min(number, last))), i32(0)));
       scores.push_back(row.loadPlainScore(add(column, i32(u * wordBits))));
@@ -177,7 +174,7 @@ Value StreamSelector::listWords(Value first, Value begin, Value end, ValueRange 
     Value count = carried[0], greatest = carried[1];
     for (auto [u, bits, score] : llvm::enumerate(words, scores)) {
       Value isListed = ne(both(shiftRight(bits, k.lane()), i32(1)), i32(0)), key = row.getPlainKey(score);
-      ifThen(isListed, [&, u = u, bits = bits] { storeEntry(list, add(count, k.countBelow(bits)), key, add(column, i32(u * wordBits))); });
+      ifThen(isListed, [&, u = u, bits = bits] { storeEntry(list, add(count, countBelow(bits)), key, add(column, i32(u * wordBits))); });
       count = add(count, popCount(bits));
       greatest = umax(greatest, select(isListed, key, i32(neverKey)));
     }
@@ -204,30 +201,39 @@ Value StreamSelector::listBits(Value first, Value begin, Value end, SmallVector<
   })[1];
 }
 
-Value StreamSelector::forEachTaken(Value count, const Threshold &threshold, llvm::function_ref<void(Value, Value, Value)> keep) {
-  Value choosesEquals = lt(i32(0), threshold.room);
+/// Leaves of the list's first `count` entries those that are taken, in their order; how many these are.
+Value StreamSelector::keepTaken(Value count, const Threshold &threshold) {
+  int64_t entriesAtATime = getEntriesAtATime(width);
   return loop(i32(0), count, i32(entriesAtATime * warpSize), {i32(0), i32(0)}, [&](Value first, ValueRange carried) {
-    SmallVector<Value> entries;
+    SmallVector<std::pair<Value, Value>> entries;
     for (int64_t u = 0; u < entriesAtATime; ++u)
-      entries.push_back(Emitter::loadVector(list, placeOfEntry(add(first, k.lane()), u * warpSize), entryWords));
+      entries.push_back(loadEntry(add(first, k.lane()), u * warpSize));
     k.warpBarrier(); // what is kept may be written to where others have read
-    Value written = carried[0], seen = carried[1];
-    for (Value entry : entries) {
-      Value key = vector::ExtractOp::create(builder, loc, entry, 0), column = vector::ExtractOp::create(builder, loc, entry, 1);
-      Value isAbove = ugt(key, threshold.key);
-      auto chooseEquals = [&]() -> SmallVector<Value> {
-        Value isEqual = eq(key, threshold.key), equals = ballot(isEqual);
-        Value isTaken = either(isAbove, both(isEqual, lt(add(seen, k.countBelow(equals)), threshold.room)));
-        return {isTaken, add(seen, popCount(equals))};
-      };
-      SmallVector<Value> chosen = ifElse(choosesEquals, {builder.getI1Type(), builder.getI32Type()}, chooseEquals, [&] { return SmallVector<Value>{isAbove, seen}; });
-      Value taken = ballot(chosen[0]);
-      ifThen(chosen[0], [&] { keep(add(written, k.countBelow(taken)), key, column); });
-      written = add(written, popCount(taken));
-      seen = chosen[1];
+    Value kept = carried[0], seen = carried[1];
+    for (auto [key, column] : entries) {
+      Value isEqual = eq(key, threshold.key), equals = ballot(isEqual);
+      Value isTaken = either(ugt(key, threshold.key), both(isEqual, lt(add(seen, countBelow(equals)), threshold.room))), taken = ballot(isTaken);
+      ifThen(isTaken, [&, key = key, column = column] { storeEntry(list, add(kept, countBelow(taken)), key, column); });
+      kept = add(kept, popCount(taken));
+      seen = add(seen, popCount(equals));
     }
-    return SmallVector<Value>{written, seen};
+    return SmallVector<Value>{kept, seen};
   })[0];
+}
+
+/// What is made of the selection, of which the list has `count` entries.
+void StreamSelector::leaveKept(Value count, Leave leave) {
+  k.warpBarrier();
+  int64_t entriesAtATime = std::min(getEntriesAtATime(width), ssa::ceilDiv(width, warpSize));
+  loop(i32(0), i32(width), i32(entriesAtATime * warpSize), [&](Value first) {
+    SmallVector<std::pair<Value, Value>> entries;
+    for (int64_t u = 0; u < entriesAtATime; ++u)
+      entries.push_back(loadEntry(add(first, k.lane()), u * warpSize));
+    for (auto [u, entry] : llvm::enumerate(entries)) {
+      Value rank = add(add(first, k.lane()), i32(u * warpSize));
+      ifThen(lt(rank, i32(width)), [&, entry = entry] { leave(rank, lt(rank, count), entry.first, entry.second); });
+    }
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -249,14 +255,14 @@ SmallVector<Value> StreamSelector::forEachKey(Value first, Value count, ValueRan
 /// One histogram of the keys in `low` .. `high`, of `count` entries from `first` on: the range becomes that of the bin of the `wanted`-th greatest of them.
 /// Bins have `mostBits` bits at most, but for the last. Returned are both ends, `wanted`, whether the threshold is found (it is `low` then), how many keys
 /// equal to it are taken, 0 if all are, and the keys in the bin.
-SmallVector<Value> StreamSelector::narrow(Value first, Value count, ValueRange range, Value mostBits, int64_t slack) {
-  constexpr int64_t binBits = 8, binsPerLane = histogramWords / warpSize;
+SmallVector<Value> StreamSelector::narrow(Value first, Value count, ValueRange range, Value mostBits, Value slack) {
+  constexpr int64_t binBits = 8, binsPerLane = histogramWords / warpSize, binsAtATime = 4;
   static_assert(histogramWords == 1 << binBits, "a bin for each number of so many bits");
   Value low = range[0], high = range[1], wanted = range[2];
   Value shift = min(max(sub(i32(32 - binBits), countLeadingZeros(sub(high, low))), i32(0)), mostBits);
   auto binAt = [&](Value number) { return add(histogramBegin, toIndex(number)); };
-  for (int64_t i = 0; i < binsPerLane; ++i)
-    store(i32(0), shared, binAt(add(k.lane(), i32(i * warpSize))));
+  for (int64_t i = 0; i < binsPerLane; i += binsAtATime)
+    storeVector(broadcast(i32(0), binsAtATime), shared, binAt(add(mul(k.lane(), i32(binsAtATime)), i32(i * warpSize))));
   k.warpBarrier();
   forEachKey(first, count, {}, [&](Value key, ValueRange) {
     atomicAdd(i32(1), shared, binAt(umin(shiftRight(sub(high, key), shift), i32(histogramWords - 1))));
@@ -264,27 +270,27 @@ SmallVector<Value> StreamSelector::narrow(Value first, Value count, ValueRange r
   });
   k.warpBarrier();
   // A lane has neighbouring bins. The first has the greatest keys; the last has all below the others, and what is outside of the range.
-  SmallVector<Value> numbers, inBins;
-  Value sum = i32(0), ownBin = i32(0), beforeBin = i32(0), inBin = i32(0), isMine = bit(false);
+  SmallVector<Value> inBins;
+  Value bins, firstBin = mul(k.lane(), i32(binsPerLane)), sum = i32(0), passed = i32(0);
   for (int64_t i = 0; i < binsPerLane; ++i) {
-    numbers.push_back(add(mul(k.lane(), i32(binsPerLane)), i32(i)));
-    inBins.push_back(load(shared, binAt(numbers.back())));
+    if (i % binsAtATime == 0)
+      bins = loadVector(shared, binAt(add(firstBin, i32(i))), binsAtATime);
+    inBins.push_back(vector::ExtractOp::create(builder, loc, bins, i % binsAtATime));
     sum = add(sum, inBins.back());
   }
-  Value before = k.scanWarp(sum).before;
-  for (auto [number, size] : llvm::zip_equal(numbers, inBins)) {
-    Value reached = add(before, size), isIt = both(lt(before, wanted), ge(reached, wanted));
-    ownBin = select(isIt, number, ownBin);
-    beforeBin = select(isIt, before, beforeBin);
-    inBin = select(isIt, size, inBin);
-    isMine = either(isMine, isIt);
-    before = reached;
+  // The bin is behind those up to which there are fewer keys than are wanted.
+  Value before = k.scanWarp(sum).before, reached = before, beforeBin = before;
+  for (auto [i, size] : llvm::enumerate(ArrayRef(inBins).drop_back())) {
+    reached = add(reached, size);
+    Value isPassed = lt(reached, wanted);
+    beforeBin = select(isPassed, reached, beforeBin);
+    passed = select(isPassed, i32(i + 1), passed);
   }
-  Value owner = countTrailingZeros(ballot(isMine));
-  auto ofOwner = [&](Value v) { return k.shuffle(v, owner); };
-  Value left = sub(wanted, ofOwner(beforeBin)), bin = ofOwner(ownBin), end = sub(high, shiftLeft(bin, shift));
+  Value isMine = both(lt(before, wanted), le(wanted, add(reached, inBins.back())));
+  Value owner = sub(i32(warpSize - 1), countLeadingZeros(ballot(isMine)));
+  Value left = sub(wanted, k.shuffle(beforeBin, owner)), bin = k.shuffle(add(firstBin, passed), owner), end = sub(high, shiftLeft(bin, shift));
   Value size = select(eq(bin, i32(histogramWords - 1)), sub(end, low), umin(sub(shiftLeft(i32(1), shift), i32(1)), sub(end, low))), begin = sub(end, size);
-  Value inRange = ofOwner(inBin), takesAll = le(sub(inRange, left), i32(slack)), isFound = either(takesAll, eq(size, i32(0)));
+  Value inRange = load(shared, binAt(bin)), takesAll = le(sub(inRange, left), slack), isFound = either(takesAll, eq(size, i32(0)));
   k.warpBarrier(); // the bins have been read
   return {begin, end, left, isFound, select(takesAll, i32(0), left), inRange};
 }
@@ -304,25 +310,28 @@ Value StreamSelector::copyRange(Value count, Value low, Value high, Value to) {
   return copied;
 }
 
+StreamSelector::KeyRange StreamSelector::getRange(Value floor, Value greatest) {
+  Value low = umax(floor, i32(1));
+  return {low, row.canForce() ? i32(int32_t(forcedKey)) : umax(greatest, low)};
+}
+
 /// What `width` keys of the list, and up to `slack` more, pass; all of them where it is short, as there are no more than `width`.
-StreamSelector::Threshold StreamSelector::findThreshold(Value count, int64_t slack, Value isShort) {
-  Value low = umax(getState(floorWord), i32(1));
-  Value high = row.canForce() ? i32(int32_t(forcedKey)) : umax(getState(greatestWord), low);
+StreamSelector::Threshold StreamSelector::findThreshold(Value count, const KeyRange &range, Value slack, Value isShort) {
   // Where the threshold of a wide list is exact the last few that it may be are looked at by themselves, behind the keys of the list that are looked at together.
   int64_t few = keysAtATime * warpSize;
-  bool looksAtFew = slack == 0 && width > few;
+  bool looksAtFew = width > few;
   Value behind = mul(ceilDiv(count, i32(few)), i32(few));
   padList(count, looksAtFew ? 2 : 1);
   // The first histogram is of the greatest scores only, as finely as is mostly enough.
   constexpr int64_t octaves = 4, mantissaBits = 23, binBits = 8, all = 32 - binBits;
   Value firstBits = i32(row.canForce() ? all : mantissaBits + llvm::Log2_64(octaves) - binBits);
   SmallVector<Value> found = loopWhile(
-      {low, high, i32(width), isShort, i32(0), i32(0), count, firstBits}, [&](ValueRange state) { return eq(state[3], bit(false)); },
+      {range.low, range.high, i32(width), isShort, i32(0), i32(0), count, firstBits}, [&](ValueRange state) { return eq(state[3], bit(false)); },
       [&](ValueRange state) {
         SmallVector<Value> range = narrow(state[5], state[6], state, state[7], slack), part = {state[5], state[6]};
         Value inRange = range.pop_back_val();
         if (looksAtFew) {
-          Value isFew = both(both(le(inRange, i32(few)), eq(state[5], i32(0))), eq(range[3], bit(false)));
+          Value isFew = both(both(le(inRange, i32(few)), both(eq(slack, i32(0)), eq(state[5], i32(0)))), eq(range[3], bit(false)));
           auto takeFew = [&]() -> SmallVector<Value> { return {behind, copyRange(count, range[0], range[1], behind)}; };
           part = ifElse(isFew, ValueRange(part).getTypes(), takeFew, [&] { return part; });
         }
@@ -334,89 +343,63 @@ StreamSelector::Threshold StreamSelector::findThreshold(Value count, int64_t sla
   return {select(eq(room, i32(0)), sub(least, i32(1)), least), room};
 }
 
-void StreamSelector::raiseFloor(Value count) {
-  Threshold threshold = findThreshold(count, slack);
-  // What is written lies before what has not been read.
-  Value kept = forEachTaken(count, threshold, [&](Value rank, Value key, Value column) { storeEntry(list, rank, key, column); });
-  k.warpBarrier();
-  setState(countWord, kept);
-  setState(floorWord, select(eq(threshold.room, i32(0)), add(threshold.key, i32(1)), threshold.key));
-  k.warpBarrier();
-}
-
 //===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
 
-void StreamSelector::begin() {
-  k.warpBarrier(); // what was known of the row before has been read
-  setState(countWord, i32(0));
-  setState(floorWord, sub(row.getLowestKey(), i32(1)));
-  setState(greatestWord, i32(neverKey));
-  k.warpBarrier();
-}
-
-void StreamSelector::takeColumns(Value first, Value end, bool haveScores) {
-  Value floor = getState(floorWord), bound = add(floor, i32(1));
+/// The least score whose key is listed beside a floor.
+Value StreamSelector::getBound(Value floor) {
+  Value bound = add(floor, i32(1));
   if (row.canForce())
     bound = select(eq(floor, i32(int32_t(forcedKey))), floor, bound);
-  Value boundScore = row.getBoundScore(bound);
+  return row.getBoundScore(bound);
+}
+
+void StreamSelector::take(Value first, Value end, Value isFirst, Value isLast, Leave leave) {
+  auto placeOf = [&](StateWord word) { return add(stateBegin, index(word)); };
+  auto recall = [&](StateWord word, Value atFirst) { return select(isFirst, atFirst, load(shared, placeOf(word))); };
+  Value floor = recall(floorWord, sub(row.getLowestKey(), i32(1)));
+  ListState state = {recall(countWord, i32(0))};
+  if (!row.canForce())
+    state.push_back(recall(greatestWord, i32(neverKey)));
   first = max(first, row.begin);
   end = min(end, row.end);
-  ListState state = {getState(countWord), getState(greatestWord)};
-  if (haveScores && inVectors)
-    state = listPlain(first, end, boundScore, state);
-  else
-    state = listMarked(first, end, boundScore, haveScores, state);
+  state = inVectors ? listPlain(first, end, getBound(floor), state) : listMarked(first, end, getBound(floor), state);
+  k.warpBarrier(); // what was known of the row has been read
+  Value count = state[0], greatest = row.canForce() ? Value() : k.warpMax(state[1]);
+  auto keepBest = [&] {
+    Threshold threshold = findThreshold(count, getRange(floor, greatest), select(isLast, i32(0), i32(slack)), le(count, i32(width)));
+    Value kept = keepTaken(count, threshold);
+    ifThen(isLast, [&] { leaveKept(kept, leave); });
+    return SmallVector<Value>{kept, select(eq(threshold.room, i32(0)), add(threshold.key, i32(1)), threshold.key)};
+  };
+  SmallVector<Value> now = ifElse(either(isLast, lt(i32(trigger), count)), {count.getType(), floor.getType()}, keepBest, [&] { return SmallVector<Value>{count, floor}; });
+  ifThen(eq(k.lane(), i32(0)), [&] {
+    store(now[0], shared, placeOf(countWord));
+    store(now[1], shared, placeOf(floorWord));
+    if (greatest)
+      store(greatest, shared, placeOf(greatestWord));
+  });
   k.warpBarrier();
-  setState(countWord, state[0]);
-  setState(greatestWord, k.warpMax(state[1]));
-  k.warpBarrier();
 }
 
-void StreamSelector::take(Value first, Value end, Value isLast) {
-  takeColumns(first, end, /*haveScores=*/true);
-  Value count = getState(countWord), isFull = lt(i32(trigger), count);
-  if (!row.canForce()) // nothing comes behind the last columns
-    isFull = both(isFull, eq(isLast, bit(false)));
-  ifThen(isFull, [&] { raiseFloor(count); });
-}
-
-void StreamSelector::takeForced(Value first, Value end) {
-  if (!row.canForce())
-    return;
-  row.useScores([&](Value) { return f32(-std::numeric_limits<double>::infinity()); }, i32(0));
-  takeColumns(first, end, /*haveScores=*/false);
-}
-
-void StreamSelector::finish() {
-  Value count = getState(countWord);
-  Threshold threshold = findThreshold(count, /*slack=*/0);
-  Value written = forEachTaken(count, threshold, [&](Value rank, Value, Value column) { row.storeColumn(rank, column); });
-  row.storePadding(written, k.lane(), warpSize);
-}
+void StreamSelector::leaveRow(Value rank, Value isThere, Value column) { row.storeEntry(rank, select(isThere, row.getBlock(column), i32(-1))); }
 
 //===----------------------------------------------------------------------===//
 // Parts of rows
 //===----------------------------------------------------------------------===//
 
-void StreamSelector::finishPart(Value parts, ArrayRef<Value> place, int64_t capacityOfParts, Value first) {
-  Value target = getList(parts, place, capacityOfParts), count = getState(countWord);
-  auto keep = [&](Value rank, Value key, Value column) { storeEntry(target, add(first, rank), key, column); };
-  Value written = forEachTaken(count, findThreshold(count, /*slack=*/0), keep);
-  loop(add(written, k.lane()), i32(width), i32(warpSize), [&](Value rank) { keep(rank, i32(neverKey), i32(0)); });
+void StreamSelector::leavePart(Value lists, ArrayRef<Value> place, int64_t capacity, Value slot, Value isThere, Value key, Value column) {
+  storeEntry(getList(lists, place, capacity), slot, select(isThere, key, i32(neverKey)), column);
 }
 
 void StreamSelector::selectFromParts(Value count) {
   // Keys of nothing are below all others: they are not in the range that is searched, and not taken.
   padList(count, 1);
   SmallVector<Value> found = forEachKey(i32(0), count, {i32(0), i32(neverKey)}, [&](Value key, ValueRange carried) {
-    return SmallVector<Value>{add(carried[0], popCount(ballot(ne(key, i32(neverKey))))), umax(carried[1], key)};
+    return SmallVector<Value>{add(carried[0], select(ne(key, i32(neverKey)), i32(1), i32(0))), umax(carried[1], key)};
   });
-  begin();
-  setState(greatestWord, k.warpMax(found[1]));
-  k.warpBarrier();
-  Threshold threshold = findThreshold(count, /*slack=*/0, le(found[0], i32(width)));
-  Value written = forEachTaken(count, threshold, [&](Value rank, Value, Value column) { row.storeColumn(rank, column); });
-  row.storePadding(written, k.lane(), warpSize);
+  KeyRange range = getRange(sub(row.getLowestKey(), i32(1)), k.warpMax(found[1]));
+  Value kept = keepTaken(count, findThreshold(count, range, /*slack=*/i32(0), le(k.warpSum(found[0]), i32(width))));
+  leaveKept(kept, [&](Value rank, Value isThere, Value, Value column) { leaveRow(rank, isThere, column); });
 }

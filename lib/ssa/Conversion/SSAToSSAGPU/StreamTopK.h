@@ -5,7 +5,7 @@
 // Of a row that is never there as a whole a list is kept, in the order of columns, of the keys that may be among the K greatest. Its
 // *floor* is a key that at least K of them reach, once there are so many: a later column is listed only if its key is above the floor,
 // since of equal keys the earlier go first. When the list is full the floor rises: a histogram tells a key that K of the list reach,
-// and hardly more, and the others are dropped. At the end the K-th greatest of the list is found exactly, and what is written is in order
+// and hardly more, and the others are dropped. At the end the same is done for the K-th greatest, exactly, and what is left is written: it is in order
 // without a sort. Nothing is guessed, so there is no other way for unlucky rows; they fill the list more often.
 //
 //===----------------------------------------------------------------------===//
@@ -22,26 +22,25 @@ public:
   /// `capacity`: the entries of a list; for each score so many values are loaded. `inVectors`: rows have scores for whole chunks, which are in a buffer.
   StreamSelector(BlockKernel &k, TopKOp op, const TopKOperands &in, int64_t capacity, int64_t loadsOfScore = 1, bool inVectors = false);
   static constexpr int64_t chunkColumns = 1024;
+  /// Whether scores are loaded as they are in memory; else a column's may be asked for up to the last column that `take` is given, or a few further.
+  bool readsVectors() const { return inVectors; }
 
-  /// Shared memory that a row has for what is known of it, and a warp for its histogram; words.
+  /// Shared memory that a row has for what is known of it, and a warp for its histogram (at a multiple of 16 bytes); words.
   static constexpr int64_t stateWords = 3, histogramWords = 256;
   void useShared(Value memory, Value stateBegin, Value histogramBegin);
   /// The list of a row: `lists` (i32) behind these indices has keys, each followed by its column. A list has so many entries behind its last.
   static int64_t getPadding(int64_t width);
   void useList(Value lists, ArrayRef<Value> place);
 
-  /// The row that `row` is at: before its first columns; columns `first` .. `end`-1 (i32), whose scores `row` has; and those behind the last.
-  void begin();
-  void take(Value first, Value end, Value isLast);
-  /// Takes, of columns `first` .. `end`-1, those that must be taken, and writes the selection.
-  void takeForced(Value first, Value end);
-  void finish();
-
-  /// The same where the row is a part of one: what may be among the K greatest becomes entries `first` (i32) .. of a list like this one, K of them with
-  /// nothing in those that are left over; `parts` (i32) has such lists of `capacityOfParts` entries behind these indices.
-  void finishPart(Value parts, ArrayRef<Value> place, int64_t capacityOfParts, Value first);
+  /// What becomes of the selection: for entries `rank` of a list whether there is one, and which.
+  using Leave = llvm::function_ref<void(Value rank, Value isThere, Value key, Value column)>;
+  /// Takes columns `first` .. `end`-1 (i32) of the row that `row` is at; of its last ones `leave` gets the selection.
+  void take(Value first, Value end, Value isFirst, Value isLast, Leave leave);
   /// Selects from the `count` entries (i32) of the list that parts have left.
   void selectFromParts(Value count);
+  /// These write the row's blocks; or entry `slot` (i32) of a list like this one, of `capacity` entries, that `lists` has behind these indices.
+  void leaveRow(Value rank, Value isThere, Value column);
+  void leavePart(Value lists, ArrayRef<Value> place, int64_t capacity, Value slot, Value isThere, Value key, Value column);
 
   ScoreRow row;
 
@@ -52,37 +51,41 @@ private:
   };
   enum StateWord { countWord, floorWord, greatestWord };
 
-  /// How many keys are listed, and the greatest that the lane has seen.
+  /// How many keys are listed, and the greatest that the lane has seen, where that is not known before.
   using ListState = SmallVector<Value>;
-  void takeColumns(Value first, Value end, bool haveScores);
-  ListState listMarked(Value first, Value end, Value boundScore, bool haveScores, ListState state);
+  ListState listMarked(Value first, Value end, Value boundScore, ListState state);
   ListState listPlain(Value first, Value end, Value boundScore, ListState state);
   void markReaching(Value first, Value firstBit, Value boundScore);
-  void listScores(ArrayRef<Value> scores, Value first, Value boundScore, ListState &state);
+  void listScore(Value score, Value column, Value boundScore, ListState &state);
   ListState listMarks(Value first, Value begin, Value end, ValueRange state);
   Value listWords(Value first, Value begin, Value end, ValueRange state);
   Value listBits(Value first, Value begin, Value end, SmallVector<Value> state);
   Value placeOfBits(Value word) { return add(histogramBegin, toIndex(word)); }
-  void raiseFloor(Value count);
-  Threshold findThreshold(Value count, int64_t slack, Value isShort);
-  Threshold findThreshold(Value count, int64_t slack) { return findThreshold(count, slack, le(count, i32(width))); }
+  Value getBound(Value floor);
+  /// The range of keys where the K-th greatest of a list is.
+  struct KeyRange {
+    Value low, high;
+  };
+  KeyRange getRange(Value floor, Value greatest);
+  Threshold findThreshold(Value count, const KeyRange &range, Value slack, Value isShort);
   SmallVector<Value> forEachKey(Value first, Value count, ValueRange inits, llvm::function_ref<SmallVector<Value>(Value key, ValueRange carried)> visit);
-  SmallVector<Value> narrow(Value first, Value count, ValueRange range, Value mostBits, int64_t slack);
+  SmallVector<Value> narrow(Value first, Value count, ValueRange range, Value mostBits, Value slack);
   Value copyRange(Value count, Value low, Value high, Value to);
-  /// Calls `keep(rank, key, column)` in the lanes that have a key that is taken, in the order of columns; how many there are.
-  Value forEachTaken(Value count, const Threshold &threshold, llvm::function_ref<void(Value rank, Value key, Value column)> keep);
+  Value keepTaken(Value count, const Threshold &threshold);
+  void leaveKept(Value count, Leave leave);
+  /// How many of the lanes below the own one are in `mask`.
+  Value countBelow(Value mask) { return popCount(both(mask, lanesBelow)); }
   Value placeOfEntry(Value slot, int64_t further = 0);
   Value getList(Value buffer, ArrayRef<Value> place, int64_t capacity);
+  std::pair<Value, Value> loadEntry(Value slot, int64_t further);
   void padList(Value count, int64_t times);
   void storeEntry(Value list, Value slot, Value key, Value column);
-  Value getState(StateWord word) { return load(shared, add(stateBegin, index(word))); }
-  void setState(StateWord word, Value v);
 
   BlockKernel &k;
   int64_t width, scoresAtATime, slack, trigger, capacity, keysAtATime;
-  bool inVectors; // whether scores are loaded as they are in memory
+  bool inVectors;
   Value shared, stateBegin, histogramBegin; // words (index)
-  Value list;
+  Value list, lanesBelow;
 };
 
 } // namespace mlir::ssa

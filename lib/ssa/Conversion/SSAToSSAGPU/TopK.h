@@ -120,6 +120,7 @@ public:
   Value getLowestKey();
 
   void storeEntry(Value rank, Value number);
+  Value getBlock(Value column);
   /// Writes the block of a column.
   void storeColumn(Value rank, Value column) { storeEntry(rank, getBlock(column)); }
   /// Padding from entry `rank` on, by threads `thread` of `numThreads`.
@@ -137,7 +138,6 @@ private:
   Value getPlace(Value column);
   Value orderBits(Value score);
   Value withForced(Value key, Value marked);
-  Value getBlock(Value column);
   Value loadEntry(Value column);
   bool isWithin() { return bool(op.getWithin()); }
   int64_t blocksPerEntry() { return op.getWithin().getType().getKeyBlock() / type.getKeyBlock(); }
