@@ -64,10 +64,10 @@ void StreamSelector::storeEntry(Value list, Value slot, Value key, Value column)
   storeVector(vector::FromElementsOp::create(builder, loc, type, ValueRange{key, column}), list, placeOfEntry(slot));
 }
 
-/// Keys that are never taken behind the last of the list, so many times as many as are looked at together.
-void StreamSelector::padList(Value count, int64_t times) {
+/// Keys that are never taken behind the last of the list, as many as are looked at together, and so many more behind those that are looked at by themselves.
+void StreamSelector::padList(Value count) {
   Value slot = add(count, k.lane());
-  for (int64_t u = 0; u < times * keysAtATime; ++u)
+  for (int64_t u = 0; u < (looksAtFew() ? 2 : 1) * keysAtATime; ++u)
     store(i32(neverKey), list, placeOfEntry(slot, u * warpSize));
   k.warpBarrier();
 }
@@ -315,13 +315,10 @@ StreamSelector::KeyRange StreamSelector::getRange(Value floor, Value greatest) {
   return {low, row.canForce() ? i32(int32_t(forcedKey)) : umax(greatest, low)};
 }
 
-/// What `width` keys of the list, and up to `slack` more, pass; all of them where it is short, as there are no more than `width`.
+/// What `width` keys of the list, which is padded, and up to `slack` more, pass; all of them where it is short, as there are no more than `width`.
 StreamSelector::Threshold StreamSelector::findThreshold(Value count, const KeyRange &range, Value slack, Value isShort) {
-  // Where the threshold of a wide list is exact the last few that it may be are looked at by themselves, behind the keys of the list that are looked at together.
   int64_t few = keysAtATime * warpSize;
-  bool looksAtFew = width > few;
   Value behind = mul(ceilDiv(count, i32(few)), i32(few));
-  padList(count, looksAtFew ? 2 : 1);
   // The first histogram is of the greatest scores only, as finely as is mostly enough.
   constexpr int64_t octaves = 4, mantissaBits = 23, binBits = 8, all = 32 - binBits;
   Value firstBits = i32(row.canForce() ? all : mantissaBits + llvm::Log2_64(octaves) - binBits);
@@ -330,7 +327,7 @@ StreamSelector::Threshold StreamSelector::findThreshold(Value count, const KeyRa
       [&](ValueRange state) {
         SmallVector<Value> range = narrow(state[5], state[6], state, state[7], slack), part = {state[5], state[6]};
         Value inRange = range.pop_back_val();
-        if (looksAtFew) {
+        if (looksAtFew()) {
           Value isFew = both(both(le(inRange, i32(few)), both(eq(slack, i32(0)), eq(state[5], i32(0)))), eq(range[3], bit(false)));
           auto takeFew = [&]() -> SmallVector<Value> { return {behind, copyRange(count, range[0], range[1], behind)}; };
           part = ifElse(isFew, ValueRange(part).getTypes(), takeFew, [&] { return part; });
@@ -368,6 +365,7 @@ void StreamSelector::take(Value first, Value end, Value isFirst, Value isLast, L
   k.warpBarrier(); // what was known of the row has been read
   Value count = state[0], greatest = row.canForce() ? Value() : k.warpMax(state[1]);
   auto keepBest = [&] {
+    padList(count);
     Threshold threshold = findThreshold(count, getRange(floor, greatest), select(isLast, i32(0), i32(slack)), le(count, i32(width)));
     Value kept = keepTaken(count, threshold);
     ifThen(isLast, [&] { leaveKept(kept, leave); });
@@ -395,7 +393,7 @@ void StreamSelector::leavePart(Value lists, ArrayRef<Value> place, int64_t capac
 
 void StreamSelector::selectFromParts(Value count) {
   // Keys of nothing are below all others: they are not in the range that is searched, and not taken.
-  padList(count, 1);
+  padList(count);
   SmallVector<Value> found = forEachKey(i32(0), count, {i32(0), i32(neverKey)}, [&](Value key, ValueRange carried) {
     return SmallVector<Value>{add(carried[0], select(ne(key, i32(neverKey)), i32(1), i32(0))), umax(carried[1], key)};
   });

@@ -78,7 +78,9 @@ private:
   Value placeOfEntry(Value slot, int64_t further = 0);
   Value getList(Value buffer, ArrayRef<Value> place, int64_t capacity);
   std::pair<Value, Value> loadEntry(Value slot, int64_t further);
-  void padList(Value count, int64_t times);
+  void padList(Value count);
+  /// Where the threshold of a wide list is exact the last few that it may be are looked at by themselves, behind the keys of the list.
+  bool looksAtFew() const { return width > keysAtATime * warpSize; }
   void storeEntry(Value list, Value slot, Value key, Value column);
 
   BlockKernel &k;
