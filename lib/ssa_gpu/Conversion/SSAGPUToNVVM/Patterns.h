@@ -103,6 +103,13 @@ public:
   Location loc;
 
 private:
+  /// An op without effects, unless it is in this block already: building it for each element of a tile, and merging it then, takes longer.
+  template <typename Op, typename... Arguments>
+  Value once(std::pair<intptr_t, intptr_t> key, Arguments &&...arguments);
+  template <typename Op>
+  Value binary(Value a, Value b);
+
+  DenseMap<std::tuple<Block *, TypeID, intptr_t, intptr_t>, Value> built;
   std::optional<unsigned> role;
   int64_t firstThread = 0, numThreads, numRoles = 0;
 };

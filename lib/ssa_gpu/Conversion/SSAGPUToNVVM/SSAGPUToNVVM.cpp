@@ -38,19 +38,32 @@ ThreadEmitter::ThreadEmitter(OpBuilder &builder, Operation *op) : builder(builde
     }
 }
 
-Value ThreadEmitter::i32(int64_t c) { return arith::ConstantIntOp::create(builder, loc, builder.getI32Type(), c); }
-Value ThreadEmitter::add(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
-Value ThreadEmitter::sub(Value a, Value b) { return arith::SubIOp::create(builder, loc, a, b); }
-Value ThreadEmitter::mul(Value a, int64_t b) { return arith::MulIOp::create(builder, loc, a, i32(b)); }
-Value ThreadEmitter::div(Value a, int64_t b) { return arith::DivUIOp::create(builder, loc, a, i32(b)); }
-Value ThreadEmitter::rem(Value a, int64_t b) { return arith::RemUIOp::create(builder, loc, a, i32(b)); }
-Value ThreadEmitter::bitXor(Value a, Value b) { return arith::XOrIOp::create(builder, loc, a, b); }
+template <typename Op, typename... Arguments>
+Value ThreadEmitter::once(std::pair<intptr_t, intptr_t> key, Arguments &&...arguments) {
+  Value &value = built[{builder.getInsertionBlock(), TypeID::get<Op>(), key.first, key.second}];
+  if (!value)
+    value = Op::create(builder, loc, std::forward<Arguments>(arguments)...);
+  return value;
+}
+
+template <typename Op>
+Value ThreadEmitter::binary(Value a, Value b) {
+  return once<Op>({intptr_t(a.getAsOpaquePointer()), intptr_t(b.getAsOpaquePointer())}, a, b);
+}
+
+Value ThreadEmitter::i32(int64_t c) { return once<arith::ConstantIntOp>({c, 0}, builder.getI32Type(), c); }
+Value ThreadEmitter::add(Value a, Value b) { return binary<arith::AddIOp>(a, b); }
+Value ThreadEmitter::sub(Value a, Value b) { return binary<arith::SubIOp>(a, b); }
+Value ThreadEmitter::mul(Value a, int64_t b) { return binary<arith::MulIOp>(a, i32(b)); }
+Value ThreadEmitter::div(Value a, int64_t b) { return binary<arith::DivUIOp>(a, i32(b)); }
+Value ThreadEmitter::rem(Value a, int64_t b) { return binary<arith::RemUIOp>(a, i32(b)); }
+Value ThreadEmitter::bitXor(Value a, Value b) { return binary<arith::XOrIOp>(a, b); }
 Value ThreadEmitter::lt(Value a, int64_t b) { return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, a, i32(b)); }
 
 Value ThreadEmitter::thread() {
-  Value id = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
-  Value number = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), id);
-  return firstThread ? arith::SubIOp::create(builder, loc, number, i32(firstThread)) : number;
+  Value id = once<gpu::ThreadIdOp>({0, 0}, gpu::Dimension::x);
+  Value number = once<arith::IndexCastOp>({intptr_t(id.getAsOpaquePointer()), 0}, builder.getI32Type(), id);
+  return firstThread ? sub(number, i32(firstThread)) : number;
 }
 
 Value ThreadEmitter::group(int64_t rows) { return div(warp(), rows / 16); }
