@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/OperationSupport.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "ssa/Transforms/Passes.h"
@@ -56,6 +58,9 @@ struct HashedOpInfo {
   }
 };
 
+/// Most of a kernel, of which no op touches memory: they need not be asked one by one.
+static bool isNumeric(Operation &op) { return isa_and_present<arith::ArithDialect, math::MathDialect>(op.getDialect()); }
+
 struct SSACommonSubexpressions : ssa::impl::SSACommonSubexpressionsPassBase<SSACommonSubexpressions> {
   void runOnOperation() override { simplifyIsolated(getOperation()); }
 
@@ -94,7 +99,7 @@ private:
       return simplifyNest(op, known);
     if (op.hasTrait<OpTrait::IsTerminator>())
       return;
-    bool isFree = isMemoryEffectFree(&op);
+    bool isFree = isNumeric(op) || isMemoryEffectFree(&op);
     if (isFree || hasSingleEffect<MemoryEffects::Read>(&op))
       merge(op, isFree, known);
     else
