@@ -64,9 +64,20 @@ Value BlockKernel::warpSum(Value v) { return callWarp(v.getType(), "llvm.nvvm.re
 // Blocks
 //===----------------------------------------------------------------------===//
 
+/// The sum up to each lane of the warp. In one piece of assembly what a shuffle found nothing for is not added; LLVM compares and selects in each step.
+static Value addUpLanes(OpBuilder &builder, Location loc, Value v) {
+  std::string text = "{\n\t.reg .pred exists;\n\t.reg .b32 other;\n\tmov.b32 $0, $1;";
+  for (int64_t distance = 1; distance < warpSize; distance *= 2)
+    text += "\n\tshfl.sync.up.b32 other|exists, $0, " + std::to_string(distance) + ", 0, -1;\n\t@exists add.s32 $0, $0, other;";
+  auto dialect = LLVM::AsmDialectAttr::get(builder.getContext(), LLVM::AsmDialect::AD_ATT);
+  auto piece = LLVM::InlineAsmOp::create(builder, loc, v.getType(), v, text + "\n\t}", "=r,r", /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                         LLVM::tailcallkind::TailCallKind::None, dialect, ArrayAttr());
+  return piece.getResult(0);
+}
+
 BlockKernel::Scan BlockKernel::scanWarp(Value v, int64_t groupSize) {
-  Value inclusive = v;
-  for (int64_t distance = 1; distance < groupSize; distance *= 2) {
+  Value inclusive = groupSize == warpSize ? addUpLanes(builder, loc, v) : v;
+  for (int64_t distance = 1; groupSize < warpSize && distance < groupSize; distance *= 2) {
     auto [other, exists] = shuffleUp(inclusive, distance, groupSize);
     inclusive = add(inclusive, select(exists, other, i32(0)));
   }
@@ -74,21 +85,23 @@ BlockKernel::Scan BlockKernel::scanWarp(Value v, int64_t groupSize) {
 }
 
 BlockKernel::Scan BlockKernel::scan(Value v, Value scratch, int64_t teamSize) {
+  Scan ofWarp = scanWarp(v, std::min(teamSize, warpSize));
+  if (teamSize <= warpSize)
+    return ofWarp;
+  Scan ofWarps = scanWarps(ofWarp.total, scratch, teamSize);
+  return {add(ofWarp.before, ofWarps.before), ofWarps.total};
+}
+
+BlockKernel::Scan BlockKernel::scanWarps(Value ofWarp, Value scratch, int64_t teamSize) {
   int64_t warps = teamSize / warpSize;
-  auto [before, sumOfWarp] = scanWarp(v, std::min(teamSize, warpSize));
-  if (warps <= 1)
-    return {before, sumOfWarp};
   barrier(); // what was read of `scratch` before has been read
-  Value warpTotal = sumOfWarp;
-  ifThen(eq(lane(), i32(0)), [&] { store(warpTotal, scratch, toIndex(warp())); });
+  ifThen(eq(lane(), i32(0)), [&] { store(ofWarp, scratch, toIndex(warp())); });
   barrier();
-  Value own = rem(warp(), i32(warps)), first = sub(warp(), own), total = i32(0);
-  for (int64_t w = 0; w < warps; ++w) {
-    Value sum = load(scratch, toIndex(add(first, i32(w))));
-    before = add(before, select(lt(i32(w), own), sum, i32(0)));
-    total = add(total, sum);
-  }
-  return {before, total};
+  // Every lane has the sum of a warp of the team.
+  Value own = rem(warp(), i32(warps)), first = sub(warp(), own);
+  Value sum = load(scratch, toIndex(add(first, min(lane(), i32(warps - 1)))));
+  auto addUp = [&](Value end) { return warpSum(select(lt(lane(), end), sum, i32(0))); };
+  return {addUp(own), addUp(i32(warps))};
 }
 
 Value BlockKernel::sum(Value v, Value scratch) {

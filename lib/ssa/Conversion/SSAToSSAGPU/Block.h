@@ -56,6 +56,8 @@ public:
   /// `scratch` is shared memory of one i32 per warp.
   Scan scan(Value v, Value scratch, int64_t teamSize);
   Scan scan(Value v, Value scratch) { return scan(v, scratch, numThreads); }
+  /// The same of an i32 that all lanes of a warp have: over the warps before, and over all.
+  Scan scanWarps(Value ofWarp, Value scratch, int64_t teamSize);
 
   /// The sum of an f64 of each thread, in an order that is always the same. `scratch` has one f64 per thread.
   Value sum(Value v, Value scratch);

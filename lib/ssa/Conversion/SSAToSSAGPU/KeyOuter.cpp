@@ -3,10 +3,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "KeyOuter.h"
-#include "ElementKernel.h"
 #include "ssa/Conversion/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include <limits>
 
 using namespace mlir;
 using namespace mlir::ssa;
@@ -45,7 +43,7 @@ KeyOuter::KeyOuter(HostFunction &host, SparseAttendOp op, const AttendPlan &plan
   ranges = e.ceilDiv(lists, capacity);
   count = e.mul(e.dim(host.getBuffer(op.getQuery()), 0), e.mul(headRanges, ranges));
   lanes = e.max(e.min(count, e.index(mostLanes)), e.index(1));
-  transposed.emplace(host, op, heads, capacity, lanes, plan.rowsPerList, plan.tileRows);
+  transposed.emplace(host, op, heads, capacity, lanes, plan.cells / type.getHeads(), plan.rowsPerList, plan.tileRows);
   Value rows = e.mul(e.mul(capacity, heads), e.index(rowsOfList));
   outputs = LaneBuffer(host, op.getLoc(), lanes, rows, {e.builder.getIndexAttr(plan.valueDim)}, element);
   lses = LaneBuffer(host, op.getLoc(), lanes, rows, {}, e.builder.getF32Type());
@@ -63,11 +61,10 @@ LogicalResult KeyOuter::build(Value output, Value lse, const JoinArguments *furt
   Value firstHead = e.mul(e.rem(e.div(number, ranges), headRanges), heads);
   ListRange range{e.div(number, e.mul(headRanges, ranges)), firstHead, e.min(heads, e.sub(e.index(type.getHeads()), firstHead)), first,
                   e.min(capacity, e.sub(lists, first)), e.rem(number, lanes)};
-  transposed->build(range);
   for (LaneBuffer *buffer : {&outputs, &lses})
     buffer->select(host, range.lane);
   PartialOutputs partials{outputs.here, lses.here, plan.partialsInQuads};
-  fill(host, op, partials.lses, -std::numeric_limits<double>::infinity()); // of places that stand for nothing
+  transposed->build(range, partials.lses);
   Value firstCell = e.mul(range.firstHead, e.index(plan.cells / type.getHeads()));
   LogicalResult result = attend(partials, {transposed->items.here, transposed->entries.here, transposed->numItems.here, range.batch, firstCell, range.first, range.count},
                                 e.mul(transposed->mostItems, e.index(plan.cells / type.getHeads())));

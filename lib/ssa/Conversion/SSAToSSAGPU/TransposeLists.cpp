@@ -3,8 +3,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Three kernels. The first sets a bit for every block and list that has it, and counts those of each stretch of lists and before each word of bits in it;
-// the second says where the entries of each block and stretch and the items of each block begin; the third writes them, in the order of the bits. So no
-// order depends on chance.
+// the second says where the entries of each block and stretch and the items of each block begin; the third writes them, in the order of the bits, and that
+// nothing is known of places that stand for nothing. So no order depends on chance.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +23,8 @@ static constexpr int64_t listsOfStretch = 4096;
 /// A word of bits, and how many bits are set in those before of its stretch.
 enum MarkPart { wordPart, beforePart, numMarkParts };
 
-TransposedLists::TransposedLists(HostFunction &host, SparseAttendOp op, Value heads, Value capacity, Value lanes, int64_t rows, int64_t tileRows)
-    : host(host), op(op), type(cast<SelectionType>(op.getSelections().front().getType())), rows(rows), tileRows(tileRows),
+TransposedLists::TransposedLists(HostFunction &host, SparseAttendOp op, Value heads, Value capacity, Value lanes, int64_t cells, int64_t rows, int64_t tileRows)
+    : host(host), op(op), type(cast<SelectionType>(op.getSelections().front().getType())), cells(cells), rows(rows), tileRows(tileRows),
       lists(host.getBuffer(op.getSelections().front())) {
   Emitter e(host.builder, op.getLoc());
   auto allocate = [&](Value size, ArrayRef<OpFoldResult> others = {}) { return LaneBuffer(host, op.getLoc(), lanes, size, others, e.builder.getI32Type()); };
@@ -41,12 +41,12 @@ TransposedLists::TransposedLists(HostFunction &host, SparseAttendOp op, Value he
   numItems = allocate(e.index(1));
 }
 
-void TransposedLists::build(const ListRange &range) {
+void TransposedLists::build(const ListRange &range, Value lses) {
   for (LaneBuffer *buffer : {&items, &entries, &numItems, &marks, &counts, &firstEntries, &firstItems})
     buffer->select(host, range.lane);
   buildMarks(range);
   buildPlaces(range);
-  buildEntries(range);
+  buildEntries(range, lses);
 }
 
 /// The list that serves list `i` of a range: one may serve all.
@@ -72,9 +72,8 @@ public:
   static constexpr int64_t threads = 1024, blocksOfItem = 64, wordsOfBlock = listsOfStretch / bits;
 
 private:
-  Value getBlocksInSight(Value list);
+  Value isInSight(Value list, Value number);
   void setBits(Value head, Value firstBlock, Value begin, Value end);
-  void setBit(Value inStretch, Value place, Value bound);
   void countBits(Value head, Value firstBlock, Value stretch, Value begin, Value end);
 
   SparseAttendOp op;
@@ -83,50 +82,42 @@ private:
 };
 } // namespace
 
-/// How many blocks begin before or at the last query of the list.
-Value MarkKernel::getBlocksInSight(Value list) {
-  Value all = toI32(getArgument(blocksArg));
+/// Whether the block begins before or at the last query of the list. Positions fit 32 bits, and a block that is longer than that is one.
+Value MarkKernel::isInSight(Value list, Value number) {
   MaskAttr mask = op.getMask().value_or(nullptr);
   if (!mask || !mask.getCausal())
-    return all;
+    return bit(true);
   BlocksAttr blocks = op.getBlocksOrTokens();
   int64_t queryBlock = type.getQueryBlock();
-  Value queries = getArgument(queriesArg), last = add(mul(add(getArgument(firstArg), toIndex(list)), index(queryBlock)), index(queryBlock - 1));
-  Value position = sub(add(min(last, sub(queries, index(1))), getArgument(tokensArg)), queries);
-  // Positions fit 32 bits, and a block that is longer than that is one.
-  Value room = toI32(sub(position, index(blocks.getOffset() + blocks.getSize() - 1)));
+  // Of the first list, and of the last query: what does not depend on the list is computed once.
+  Value room = sub(index(-(blocks.getOffset() + blocks.getSize() - 1)), sub(getArgument(queriesArg), getArgument(tokensArg)));
+  Value first = add(room, add(mul(getArgument(firstArg), index(queryBlock)), index(queryBlock - 1))), last = add(room, sub(getArgument(queriesArg), index(1)));
   Value length = i32(std::min<int64_t>(type.getKeyBlock() * blocks.getStride(), std::numeric_limits<int32_t>::max()));
-  return min(all, select(lt(room, i32(0)), i32(0), add(div(max(room, i32(0)), length), i32(1))));
+  return ge(min(add(toI32(first), mul(list, i32(queryBlock))), toI32(last)), mul(number, length));
 }
 
-/// Some neighbouring threads have the numbers of a list; several loads of a thread are under way at a time.
+/// Some neighbouring threads have the numbers of a list. What is loaded for lists to come is under way meanwhile.
 void MarkKernel::setBits(Value head, Value firstBlock, Value begin, Value end) {
-  constexpr int64_t unroll = 8;
-  int64_t width = type.getWidth(), threadsOfList = std::min<int64_t>(llvm::PowerOf2Ceil(width), threads), listsAtATime = threads / threadsOfList;
-  Value buffer = getArgument(listsArg), first = getArgument(firstArg), place = rem(thread(), i32(threadsOfList));
-  loop(add(begin, div(thread(), i32(threadsOfList))), end, i32(unroll * listsAtATime), [&](Value firstList) {
-    for (int64_t firstPlace = 0; firstPlace < width; firstPlace += threadsOfList) {
-      Value inList = add(place, i32(firstPlace)), isPlace = lt(inList, i32(width)), column = toIndex(min(inList, i32(width - 1)));
-      SmallVector<Value> lists, numbers;
-      for (int64_t u = 0; u < unroll; ++u) {
-        lists.push_back(add(firstList, i32(u * listsAtATime)));
-        Value row = getListRow(*this, buffer, first, toIndex(min(lists.back(), sub(end, i32(1)))));
-        numbers.push_back(load(buffer, {getArgument(batchArg), add(getArgument(headArg), head), row, column}));
-      }
-      for (int64_t u = 0; u < unroll; ++u) {
-        Value bound = max(min(sub(getBlocksInSight(lists[u]), firstBlock), i32(blocksOfItem)), i32(0));
-        setBit(sub(lists[u], begin), sub(numbers[u], firstBlock), select(both(isPlace, lt(lists[u], end)), bound, i32(0)));
-      }
-    }
-  });
-}
-
-/// Of the item's blocks the first `bound` count.
-void MarkKernel::setBit(Value inStretch, Value place, Value bound) {
-  ifThen(ult(place, bound), [&] {
-    Value word = add(mul(place, i32(wordsOfBlock)), div(inStretch, i32(bits)));
-    atomicOr(shiftLeft(i32(1), rem(inStretch, i32(bits))), bitsOfBlocks, toIndex(word));
-  });
+  constexpr int64_t ahead = 4;
+  int64_t width = type.getWidth(), threadsOfList = std::min<int64_t>(llvm::PowerOf2Ceil(width), threads), step = threads / threadsOfList;
+  Value buffer = getArgument(listsArg), place = rem(thread(), i32(threadsOfList)), own = div(thread(), i32(threadsOfList));
+  Value lastRow = sub(dim(buffer, 2), index(1)), blocksHere = min(sub(toI32(getArgument(blocksArg)), firstBlock), i32(blocksOfItem));
+  for (int64_t firstPlace = 0; firstPlace < width; firstPlace += threadsOfList) {
+    Value inList = add(place, i32(firstPlace)), bound = select(lt(inList, i32(width)), blocksHere, i32(0)), column = toIndex(min(inList, i32(width - 1)));
+    // Before the first list there are none, which are in no item.
+    loop(sub(own, i32(ahead * step)), sub(end, begin), i32(step), SmallVector<Value>(ahead, i32(-1)), [&](Value i, ValueRange numbers) {
+      // One list may serve all.
+      Value toCome = add(add(begin, i), i32(ahead * step)), row = min(add(getArgument(firstArg), toIndex(toCome)), lastRow);
+      SmallVector<Value> next(numbers.drop_front());
+      next.push_back(load(buffer, {getArgument(batchArg), add(getArgument(headArg), head), row, column}));
+      Value inItem = sub(numbers.front(), firstBlock);
+      ifThen(both(ult(inItem, bound), isInSight(add(begin, i), numbers.front())), [&] {
+        Value word = add(mul(inItem, i32(wordsOfBlock)), div(i, i32(bits)));
+        atomicOr(shiftLeft(i32(1), rem(step % bits ? i : own, i32(bits))), bitsOfBlocks, toIndex(word));
+      });
+      return next;
+    });
+  }
 }
 
 /// Every warp has some of the blocks.
@@ -176,67 +167,70 @@ void TransposedLists::buildMarks(const ListRange &range) {
 // Places
 //===----------------------------------------------------------------------===//
 
+/// How many items the entries of a block have.
+static Value countItems(Emitter &e, Value entries, int64_t rows, int64_t tileRows) {
+  return e.div(e.add(e.mul(entries, e.i32(rows)), e.i32(tileRows - 1)), e.i32(tileRows));
+}
+
 namespace {
-/// One block adds up all counts: a thread has those of some key blocks that follow one another, stretch by stretch.
+/// One block adds up all counts. A warp has some key blocks that follow one another, a lane every 32nd of these: it adds them up, hears what the warps
+/// before have, and says where each begins.
 class PlaceKernel : public BlockKernel {
 public:
   enum Argument { countsArg, firstEntriesArg, firstItemsArg, numItemsArg, itemsArg, blocksArg, listsArg };
   PlaceKernel(HostFunction &host, SparseAttendOp op, ValueRange arguments, int64_t rows, int64_t tileRows)
       : BlockKernel(host.builder, op, "ssa_place_entries", threads, arguments), rows(rows), tileRows(tileRows),
-        entrySums(addShared(builder.getI32Type(), threads / warpSize)), itemSums(addShared(builder.getI32Type(), threads / warpSize)) {}
+        scratch(addShared(builder.getI32Type(), threads / warpSize)), stretches(ceilDiv(getArgument(listsArg), index(listsOfStretch))) {}
 
   void buildItem();
 
 private:
-  struct Sums {
-    Value entries, items;
-  };
-  Sums addUp(Value stretches, Value begin, Value end, Sums before, llvm::function_ref<void(Value i, Value entries)> visitStretch,
-             llvm::function_ref<void(Value block, Value items)> visitBlock);
+  Value forEachStretch(Value block, Value init, llvm::function_ref<void(Value i, Value before)> visit);
+  Value countEntries(Value block);
+  void place(Value begin, Value end, Value entries, Value items);
 
   static constexpr int64_t threads = 1024;
   int64_t rows, tileRows;
-  Value entrySums, itemSums;
+  Value scratch, stretches;
 };
 } // namespace
 
-/// Sums of entries and items up to each of the counts of the blocks `begin` .. `end`-1; several loads are under way at a time.
-PlaceKernel::Sums PlaceKernel::addUp(Value stretches, Value begin, Value end, Sums before, llvm::function_ref<void(Value, Value)> visitStretch,
-                                     llvm::function_ref<void(Value, Value)> visitBlock) {
-  constexpr int64_t unroll = 4;
-  Value firstCount = mul(begin, stretches), endCount = mul(end, stretches), last = sub(endCount, index(1));
-  SmallVector<Value> inits = {before.entries, before.items, begin, index(0), i32(0)};
-  SmallVector<Value> sums = loop(firstCount, endCount, index(unroll), inits, [&](Value first, ValueRange carried) -> SmallVector<Value> {
-    SmallVector<Value> found;
-    for (int64_t u = 0; u < unroll; ++u)
-      found.push_back(load(getArgument(countsArg), min(add(first, index(u)), last)));
-    Value entries = carried[0], items = carried[1], block = carried[2], stretch = carried[3], ofBlock = carried[4];
-    for (int64_t u = 0; u < unroll; ++u) {
-      Value i = add(first, index(u)), isHere = lt(i, endCount), count = select(isHere, found[u], i32(0));
-      stretch = add(stretch, index(1));
-      ofBlock = add(ofBlock, count);
-      Value isLast = eq(stretch, stretches), tiles = toI32(ceilDiv(mul(toIndex(ofBlock), index(rows)), index(tileRows)));
-      ifThen(isHere, [&] { visitStretch(i, entries); });
-      ifThen(both(isHere, isLast), [&] { visitBlock(block, items); });
-      entries = add(entries, count);
-      items = add(items, select(isLast, tiles, i32(0)));
-      block = add(block, select(isLast, index(1), index(0)));
-      stretch = select(isLast, index(0), stretch);
-      ofBlock = select(isLast, i32(0), ofBlock);
-    }
-    return {entries, items, block, stretch, ofBlock};
+/// Adds the counts of a block to `init`.
+Value PlaceKernel::forEachStretch(Value block, Value init, llvm::function_ref<void(Value, Value)> visit) {
+  Value first = mul(block, stretches);
+  return loop(first, add(first, stretches), index(1), init, [&](Value i, ValueRange before) -> SmallVector<Value> {
+    visit(i, before[0]);
+    return {add(before[0], load(getArgument(countsArg), i))};
+  })[0];
+}
+
+Value PlaceKernel::countEntries(Value block) {
+  return forEachStretch(block, i32(0), [](Value, Value) {});
+}
+
+/// Writes where the blocks `begin` .. `end`-1 of the warp begin, before which there are so many entries and items.
+void PlaceKernel::place(Value begin, Value end, Value entries, Value items) {
+  loop(begin, end, index(warpSize), {entries, items}, [&](Value first, ValueRange before) -> SmallVector<Value> {
+    Value block = add(first, toIndex(lane())), exists = lt(block, end);
+    Value count = select(exists, countEntries(min(block, sub(end, index(1)))), i32(0));
+    Scan ofEntries = scanWarp(count), ofItems = scanWarp(countItems(*this, count, rows, tileRows));
+    ifThen(exists, [&] {
+      store(add(before[1], ofItems.before), getArgument(firstItemsArg), block);
+      forEachStretch(block, add(before[0], ofEntries.before), [&](Value i, Value entry) { store(entry, getArgument(firstEntriesArg), i); });
+    });
+    return {add(before[0], ofEntries.total), add(before[1], ofItems.total)};
   });
-  return {sums[0], sums[1]};
 }
 
 void PlaceKernel::buildItem() {
-  Value stretches = ceilDiv(getArgument(listsArg), index(listsOfStretch)), blocks = getArgument(blocksArg), perThread = ceilDiv(blocks, index(threads));
-  Value begin = min(mul(threadId(), perThread), blocks), end = min(add(begin, perThread), blocks);
-  auto none = [](Value, Value) {};
-  Sums own = addUp(stretches, begin, end, {i32(0), i32(0)}, none, none);
-  Scan entries = scan(own.entries, entrySums), items = scan(own.items, itemSums);
-  addUp(stretches, begin, end, {entries.before, items.before}, [&](Value i, Value before) { store(before, getArgument(firstEntriesArg), i); },
-        [&](Value block, Value before) { store(before, getArgument(firstItemsArg), block); });
+  Value blocks = getArgument(blocksArg), perWarp = mul(ceilDiv(blocks, index(threads)), index(warpSize));
+  Value begin = min(mul(toIndex(warp()), perWarp), blocks), end = min(add(begin, perWarp), blocks);
+  SmallVector<Value> own = loop(add(begin, toIndex(lane())), end, index(warpSize), {i32(0), i32(0)}, [&](Value block, ValueRange sums) -> SmallVector<Value> {
+    Value count = countEntries(block);
+    return {add(sums[0], count), add(sums[1], countItems(*this, count, rows, tileRows))};
+  });
+  Scan entries = scanWarps(warpSum(own[0]), scratch, threads), items = scanWarps(warpSum(own[1]), scratch, threads);
+  place(begin, end, entries.before, items.before);
   ifThen(eq(thread(), i32(0)), [&] {
     store(entries.total, getArgument(firstEntriesArg), mul(blocks, stretches));
     store(items.total, getArgument(numItemsArg), index(0));
@@ -257,11 +251,11 @@ void TransposedLists::buildPlaces(const ListRange &range) {
 //===----------------------------------------------------------------------===//
 
 /// Some blocks of threads write entries, a thread that of a place in a list; in others a warp writes the items of a key block.
-void TransposedLists::buildEntries(const ListRange &range) {
+void TransposedLists::buildEntries(const ListRange &range, Value lses) {
   constexpr int64_t threads = 256;
-  enum { listsArg, marksArg, firstEntriesArg, firstItemsArg, entriesArg, itemsArg, blocksArg, batchArg, headArg, headsArg, firstArg, countArg };
+  enum { listsArg, marksArg, firstEntriesArg, firstItemsArg, entriesArg, itemsArg, lsesArg, blocksArg, batchArg, headArg, headsArg, firstArg, countArg };
   BlockKernel k(host.builder, op, "ssa_write_entries", threads,
-                {lists, marks.here, firstEntries.here, firstItems.here, entries.here, items.here, blocks, range.batch, range.firstHead, range.heads, range.first, range.count});
+                {lists, marks.here, firstEntries.here, firstItems.here, entries.here, items.here, lses, blocks, range.batch, range.firstHead, range.heads, range.first, range.count});
   Emitter e(host.builder, op.getLoc());
   int64_t width = type.getWidth();
   // Where the entries of a block and stretch begin.
@@ -271,26 +265,34 @@ void TransposedLists::buildEntries(const ListRange &range) {
   };
   auto writeItems = [&](Value block) {
     Value firstItem = k.toIndex(k.load(k.getArgument(firstItemsArg), block)), firstEntry = loadFirst(block, k.index(0));
-    Value count = k.sub(loadFirst(k.add(block, k.index(1)), k.index(0)), firstEntry), tiles = k.ceilDiv(k.mul(k.toIndex(count), k.index(rows)), k.index(tileRows));
+    Value count = k.sub(loadFirst(k.add(block, k.index(1)), k.index(0)), firstEntry), tiles = k.toIndex(countItems(k, count, rows, tileRows));
     k.loop(k.toIndex(k.lane()), tiles, k.index(warpSize), [&](Value tile) {
       Value parts[] = {k.toI32(block), firstEntry, count, k.toI32(k.mul(tile, k.index(tileRows)))};
       auto vector = VectorType::get({numItemParts}, k.builder.getI32Type());
       k.storeVector(vector::FromElementsOp::create(k.builder, k.loc, vector, parts), k.getArgument(itemsArg), {k.add(firstItem, tile), k.index(0)});
     });
   };
+  auto writeNone = [&](Value head, Value place) {
+    k.loop(k.index(0), k.index(cells * rows), k.index(1), [&](Value i) {
+      Value cell = k.add(k.mul(head, k.index(cells)), k.div(i, k.index(rows))), inCell = k.add(k.mul(cell, k.mul(k.getArgument(countArg), k.index(width))), place);
+      k.store(k.f32(-std::numeric_limits<double>::infinity()), k.getArgument(lsesArg), k.add(k.mul(inCell, k.index(rows)), k.rem(i, k.index(rows))));
+    });
+  };
   auto writeEntry = [&](Value head, Value place) {
     Value list = k.div(place, k.index(width)), row = getListRow(k, k.getArgument(listsArg), k.getArgument(firstArg), list);
     Value number = k.load(k.getArgument(listsArg), {k.getArgument(batchArg), k.add(k.getArgument(headArg), head), row, k.rem(place, k.index(width))});
-    k.ifThen(k.ult(number, k.toI32(k.getArgument(blocksArg))), [&] {
+    Value isWritten = k.ifElse(k.ult(number, k.toI32(k.getArgument(blocksArg))), k.builder.getI1Type(), [&] {
       Value block = k.add(k.mul(head, k.getArgument(blocksArg)), k.toIndex(number));
       Value mark = k.loadVector(k.getArgument(marksArg), {block, k.div(list, k.index(bits)), k.index(0)}, numMarkParts);
       auto part = [&](MarkPart i) -> Value { return vector::ExtractOp::create(k.builder, k.loc, mark, int64_t(i)); };
-      Value own = k.shiftLeft(k.i32(1), k.toI32(k.rem(list, k.index(bits))));
-      k.ifThen(k.ne(k.both(part(wordPart), own), k.i32(0)), [&] { // it is in sight
+      Value own = k.shiftLeft(k.i32(1), k.toI32(k.rem(list, k.index(bits)))), isInSight = k.ne(k.both(part(wordPart), own), k.i32(0));
+      k.ifThen(isInSight, [&] {
         Value before = k.add(part(beforePart), k.popCount(k.both(part(wordPart), k.sub(own, k.i32(1)))));
         k.store(k.toI32(place), k.getArgument(entriesArg), k.toIndex(k.add(loadFirst(block, k.div(list, k.index(listsOfStretch))), before)));
       });
-    });
+      return SmallVector<Value>{isInSight};
+    }, [&] { return SmallVector<Value>{k.bit(false)}; })[0];
+    k.ifThen(k.eq(isWritten, k.bit(false)), [&] { writeNone(head, place); });
   };
   auto perHead = [&](Emitter &e, Value lists) { return e.ceilDiv(e.mul(lists, e.index(width)), e.index(threads)); };
   Value all = e.mul(blocks, range.heads), warps = e.index(threads / warpSize);

@@ -19,11 +19,11 @@ struct ListRange {
 /// and *items*, up to so many rows of a block's entries. All is made on the device, in the same order on every run.
 class TransposedLists {
 public:
-  /// Memory of `lanes` for up to `capacity` lists of each of up to `heads` heads. An entry has `rows` rows, an item up to `tileRows`.
-  TransposedLists(HostFunction &host, SparseAttendOp op, Value heads, Value capacity, Value lanes, int64_t rows, int64_t tileRows);
+  /// Memory of `lanes` for up to `capacity` lists of each of up to `heads` heads. An entry has `rows` rows in each of `cells`, an item up to `tileRows`.
+  TransposedLists(HostFunction &host, SparseAttendOp op, Value heads, Value capacity, Value lanes, int64_t cells, int64_t rows, int64_t tileRows);
 
-  /// Makes the kernels for some of the lists.
-  void build(const ListRange &range);
+  /// Makes the kernels for some of the lists. Places that stand for nothing have rows in `lses`, too, cell x list x place x row: these are `-inf`.
+  void build(const ListRange &range, Value lses);
 
   /// An item: head * blocks + block, where heads count from the range's first; the block's first entry, how many it has, and the first of their rows that is the item's.
   enum ItemPart { blockPart, firstEntryPart, entriesPart, firstRowPart, numItemParts };
@@ -35,12 +35,12 @@ public:
 private:
   void buildMarks(const ListRange &range);
   void buildPlaces(const ListRange &range);
-  void buildEntries(const ListRange &range);
+  void buildEntries(const ListRange &range, Value lses);
 
   HostFunction &host;
   SparseAttendOp op;
   SelectionType type;
-  int64_t rows, tileRows;
+  int64_t cells, rows, tileRows;
   Value lists, blocks;       // of each head
   LaneBuffer marks;          // a bit for every block and list, and sums of them
   LaneBuffer counts, firstEntries; // of every block and stretch of lists, and where the last one's entries end; i32
