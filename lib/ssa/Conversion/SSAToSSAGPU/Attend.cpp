@@ -374,33 +374,20 @@ LogicalResult AttendConversion::run() {
   return attendWithMaps();
 }
 
-/// No tensor map is of a tensor without elements. Where there are no keys at all nothing is seen but what other parts saw; where there are some of one op but
-/// not of another rows are copied without maps.
+/// No tensor map is of a tensor without elements. Boxes of stretches are not copied then: none of these is of so many rows that are there. But where the
+/// accelerator gathers rows each is a box, so where there are no keys at all other kernels see nothing but what other parts saw.
 LogicalResult AttendConversion::attendWithMaps() {
-  bool hasBoxes = llvm::any_of(plan.sources, [](const AttendSource &source) { return source.hasBoxes; });
-  if (!hasBoxes && !plan.hasQueryBoxes && !plan.pair && !plan.gathers)
+  if (!plan.pair && !plan.gathers)
     return attend(createMaps());
   Emitter e(host.builder, op.getLoc());
   LogicalResult result = success();
   auto hasRows = [&](Value buffer) { return e.both(e.lt(e.index(0), e.dim(buffer, 0)), e.lt(e.index(0), e.dim(buffer, 2))); };
-  Value haveRows = hasRows(host.getBuffer(op.getQuery()));
-  llvm::SmallSetVector<Value, 2> keys;
-  for (const AttendSource &source : plan.sources)
-    if (keys.insert(host.getBuffer(source.op.getKey())))
-      haveRows = e.both(haveRows, hasRows(keys.back()));
+  Value haveRows = e.both(hasRows(host.getBuffer(op.getQuery())), hasRows(host.getBuffer(op.getKey())));
   e.ifThenElse(haveRows, [&] { result = plan.gathers ? gather() : attend(createMaps()); }, [&] {
-    if (keys.size() == 1 && joined && joined->hasOthers())
+    if (joined && joined->hasOthers())
       return buildJoin(host, *joined, output, lse);
-    if (keys.size() == 1) {
-      fill(host, op, output, 0);
-      fill(host, op, lse, -std::numeric_limits<double>::infinity());
-      return;
-    }
-    plan.hasQueryBoxes = false;
-    for (AttendSource &source : plan.sources)
-      source.hasBoxes = false;
-    if (succeeded(result))
-      result = attend(createMaps());
+    fill(host, op, output, 0);
+    fill(host, op, lse, -std::numeric_limits<double>::infinity());
   });
   return result;
 }
