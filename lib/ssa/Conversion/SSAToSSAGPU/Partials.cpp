@@ -19,7 +19,7 @@ PartialOutputs ssa::allocatePartials(HostFunction &host, Location loc, Value row
 
 namespace {
 
-/// Joins the parts of one row; loads of `unroll` parts are under way at a time.
+/// Joins the parts of one row. The loops are left to `ptxas` to unroll.
 class PartsJoiner {
 public:
   using Store = llvm::function_ref<void(Value output, Value lse)>;
@@ -30,15 +30,17 @@ public:
 
 private:
   enum Argument { outputsArg, lsesArg };
-  static constexpr int64_t unroll = 16;
   static constexpr double log2e = 1.4426950408889634;
 
   Value getRow(Value part) { return k.add(where.first, k.mul(part, where.stride)); }
   Value loadLse(Value part) { return k.Emitter::load(k.getArgument(lsesArg), getRow(part)); }
   Value isNone(Value x) { return arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, x, none()); }
   Value none() { return k.f32(-std::numeric_limits<double>::infinity()); }
-  SmallVector<Value> forEachStretch(ValueRange inits, llvm::function_ref<SmallVector<Value>(Value begin, int64_t count, ValueRange)> body);
-  SmallVector<Value> join(Value begin, int64_t count, Value max, ValueRange carried);
+  SmallVector<Value> forEachPart(ValueRange inits, llvm::function_ref<SmallVector<Value>(Value part, ValueRange carried)> body) {
+    return k.loop(k.index(0), k.index(parts), k.index(1), inits, body);
+  }
+  Value loadOutput(Value part, Value isNone);
+  SmallVector<Value> join(Value part, Value max, ValueRange carried);
 
   RowKernel &k;
   const PartsOfRow &where;
@@ -50,42 +52,33 @@ private:
 
 } // namespace
 
-SmallVector<Value> PartsJoiner::forEachStretch(ValueRange inits, llvm::function_ref<SmallVector<Value>(Value, int64_t, ValueRange)> body) {
-  int64_t whole = parts / unroll * unroll;
-  SmallVector<Value> carried(inits);
-  if (whole > 0)
-    carried = k.loop(k.index(0), k.index(whole), k.index(unroll), carried, [&](Value begin, ValueRange c) { return body(begin, unroll, c); });
-  return whole < parts ? body(k.index(whole), parts - whole, carried) : carried;
+/// What a part without keys has in memory is read like that of others, so that no load waits for another, and counts as zeros: whole words, as elements
+/// are more.
+Value PartsJoiner::loadOutput(Value part, Value isNone) {
+  constexpr int64_t wordBits = 32;
+  Value row = k.loadVectorOnce(k.getArgument(outputsArg), {getRow(part), at.d}, width);
+  auto type = cast<VectorType>(row.getType());
+  int64_t bits = width * type.getElementTypeBitWidth();
+  if (type.getElementTypeBitWidth() >= wordBits || bits % wordBits != 0)
+    return k.select(isNone, k.splat(k.f32(0)), k.extend(row));
+  Value words = vector::BitCastOp::create(k.builder, k.loc, VectorType::get({bits / wordBits}, k.builder.getI32Type()), row);
+  words = k.select(isNone, k.broadcast(k.i32(0), bits / wordBits), words);
+  return k.extend(vector::BitCastOp::create(k.builder, k.loc, type, words));
 }
 
-/// Adds the weights and weighted outputs of `count` parts. What a part without keys has in memory is read with the others, so that no load waits for
-/// another, and counts as zeros.
-SmallVector<Value> PartsJoiner::join(Value begin, int64_t count, Value max, ValueRange carried) {
-  SmallVector<Value> weights, outputs;
-  Value zero = k.splat(k.f32(0));
-  for (int64_t i = 0; i < count; ++i) {
-    Value part = k.add(begin, k.index(i)), lse = loadLse(part);
-    weights.push_back(math::Exp2Op::create(k.builder, k.loc, k.fmul(k.fsub(lse, max), k.f32(log2e)), arith::FastMathFlags::afn));
-    Value output = k.extend(k.loadVectorOnce(k.getArgument(outputsArg), {getRow(part), at.d}, width));
-    outputs.push_back(k.select(isNone(lse), zero, output));
-  }
-  Value sum = carried[0], output = carried[1];
-  for (int64_t i = 0; i < count; ++i) {
-    sum = k.fadd(sum, weights[i]);
-    output = math::FmaOp::create(k.builder, k.loc, outputs[i], k.splat(weights[i]), output);
-  }
-  return {sum, output};
+/// Adds the weight and the weighted output of a part.
+SmallVector<Value> PartsJoiner::join(Value part, Value max, ValueRange carried) {
+  Value lse = loadLse(part), weight = math::Exp2Op::create(k.builder, k.loc, k.fmul(k.fsub(lse, max), k.f32(log2e)), arith::FastMathFlags::afn);
+  Value sum = k.fadd(carried[0], weight), output = loadOutput(part, isNone(lse));
+  return {sum, math::FmaOp::create(k.builder, k.loc, output, k.splat(weight), carried[1])};
 }
 
 void PartsJoiner::build() {
-  Value greatest = forEachStretch({none()}, [&](Value begin, int64_t count, ValueRange carried) -> SmallVector<Value> {
-    Value max = carried[0];
-    for (int64_t i = 0; i < count; ++i)
-      max = arith::MaximumFOp::create(k.builder, k.loc, max, loadLse(k.add(begin, k.index(i))));
-    return {max};
+  Value greatest = forEachPart({none()}, [&](Value part, ValueRange carried) -> SmallVector<Value> {
+    return {arith::MaximumFOp::create(k.builder, k.loc, carried[0], loadLse(part))};
   })[0];
   Value isEmpty = isNone(greatest), max = k.select(isEmpty, k.f32(0), greatest), zero = k.splat(k.f32(0));
-  SmallVector<Value> sums = forEachStretch({k.f32(0), zero}, [&](Value begin, int64_t count, ValueRange carried) { return join(begin, count, max, carried); });
+  SmallVector<Value> sums = forEachPart({k.f32(0), zero}, [&](Value part, ValueRange carried) { return join(part, max, carried); });
   Value log = math::LogOp::create(k.builder, k.loc, sums[0]), factor = k.splat(k.fdiv(k.f32(1), k.select(isEmpty, k.f32(1), sums[0])));
   store(k.fmul(sums[1], factor), k.select(isEmpty, none(), k.fadd(max, log)));
 }
