@@ -75,7 +75,8 @@ func.func @several_blocks(%q: !q, %k: !kv, %v: !kv, %s: !sel) -> !q {
 // CHECK: %[[DIVISOR:.*]] = arith.index_castui %[[STRETCHES]] : index to i32
 // CHECK: arith.remui %{{.*}}, %[[DIVISOR]] : i32
 // CHECK: gpu.func @ssa_place_entries
-// CHECK: gpu.func @ssa_write_entries
+// CHECK: llvm.nvvm.redux.sync.add
+// CHECK: gpu.func @ssa_write_entries({{.*}}memref<?xf32,
 // CHECK: gpu.func @ssa_sparse_attend({{.*}}memref<?x128xbf16, {{.*}}memref<?xf32,
 // CHECK: ssa_gpu.mma wgmma async
 // CHECK: ssa_gpu.mma wgmma %{{.*}}, %{{.*}}, %cst
