@@ -14,6 +14,9 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "ssa/Target/NVPTX.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/CodeGen/MachineModuleInfo.h"
+#include "llvm/CodeGen/Passes.h"
+#include "llvm/CodeGen/TargetPassConfig.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -198,33 +201,72 @@ LogicalResult Compilation::checkIntrinsics() {
   return success();
 }
 
-/// `machine->addPassesToEmitFile`, without the pass that rewrites what loops count: the gate would stop it, but not the analysis before it.
-/// It is left out by an option of the process, which has its value again when the passes have been chosen.
-static bool addPasses(llvm::TargetMachine &machine, llvm::legacy::PassManager &passes, llvm::raw_pwrite_stream &os) {
+namespace {
+/// Options of the process that choose passes. They have their values again when the passes have been chosen.
+class ChoiceOfPasses {
+public:
+  ChoiceOfPasses() : lock(mutex) {
+    for (StringRef name : {"disable-lsr", "disable-cgp", "disable-constant-hoisting", "disable-mergeicmps",
+                           "disable-partial-libcall-inlining"})
+      if (auto *option = static_cast<llvm::cl::opt<bool> *>(llvm::cl::getRegisteredOptions().lookup(name))) {
+        before.push_back({option, *option});
+        *option = true;
+      }
+  }
+  ~ChoiceOfPasses() {
+    for (auto [option, value] : before)
+      *option = value;
+  }
+
+private:
   static std::mutex mutex;
-  std::lock_guard<std::mutex> lock(mutex);
-  auto *option = static_cast<llvm::cl::opt<bool> *>(llvm::cl::getRegisteredOptions().lookup("disable-lsr"));
-  bool before = option && *option;
-  if (option)
-    *option = true;
-  // Verified it was when it was made.
-  bool fails = machine.addPassesToEmitFile(passes, os, nullptr, llvm::CodeGenFileType::AssemblyFile, /*DisableVerify=*/true);
-  if (option)
-    *option = before;
-  return !fails;
+  std::lock_guard<std::mutex> lock;
+  SmallVector<std::pair<llvm::cl::opt<bool> *, bool>> before;
+};
+
+std::mutex ChoiceOfPasses::mutex;
+} // namespace
+
+/// `machine.addPassesToEmitFile`, without passes that find nothing in kernels or that `ptxas` does better. The gate would
+/// stop those, but not the analyses before them. Which values live into blocks is asked by passes that do without, and
+/// found once more for the next.
+static bool addPasses(llvm::TargetMachine &machine, llvm::legacy::PassManager &passes, llvm::raw_pwrite_stream &os) {
+  ChoiceOfPasses choice;
+  llvm::TargetPassConfig *config = machine.createPassConfig(passes);
+  for (const char *pass : {&llvm::EarlyMachineLICMID, &llvm::MachineSinkingLegacyID, &llvm::PeepholeOptimizerLegacyID,
+                           &llvm::OptimizePHIsLegacyID, &llvm::LiveVariablesID, &llvm::MachineSchedulerID,
+                           &llvm::StackColoringLegacyID, &llvm::StackSlotColoringID, &llvm::LiveStacksID,
+                           &llvm::LocalStackSlotAllocationID, &llvm::StackFrameLayoutAnalysisPassID,
+                           &llvm::FixupStatepointCallerSavedID, &llvm::RemoveRedundantDebugValuesID,
+                           &llvm::LiveDebugValuesID})
+    config->disablePass(pass);
+  config->setDisableVerify(true); // verified it was when it was made
+  auto *functions = new llvm::MachineModuleInfoWrapperPass(&machine);
+  passes.add(config);
+  passes.add(functions);
+  if (config->addISelPasses())
+    return false;
+  config->addMachinePasses();
+  config->setInitialized();
+  if (machine.addAsmPrinter(passes, os, nullptr, llvm::CodeGenFileType::AssemblyFile, functions->getMMI().getContext()))
+    return false;
+  passes.add(llvm::createFreeMachineFunctionPass());
+  return true;
 }
 
 void Compilation::emit(DeviceCode &code) {
   llvm::SmallString<0> ptx;
   llvm::raw_svector_ostream os(ptx);
-  llvm::legacy::PassManager passes;
-  if (!addPasses(*machine, passes, os)) {
-    hasErrors = true;
-    return;
-  }
+  os.SetBufferSize(1 << 16); // what prints counts columns at every write to a stream without
   std::unique_ptr<llvm::OptPassGate> gate = createCodeGenerationGate(*module);
   context->setOptPassGate(*gate);
-  passes.run(*module);
+  {
+    llvm::legacy::PassManager passes; // flushes what it prints when it ends
+    if (addPasses(*machine, passes, os))
+      passes.run(*module);
+    else
+      hasErrors = true;
+  }
   code.ptx = ptx.str().str();
 }
 

@@ -159,7 +159,7 @@ public:
       return !tight.contains(description);
     if (pass == "load-store-vectorizer")
       return !wide.contains(description);
-    return !is_contained({"slsr", "nary-reassociate", "early-cse", "codegenprepare", "early-machinelicm", "machine-sink"}, pass);
+    return !is_contained({"slsr", "nary-reassociate", "early-cse"}, pass);
   }
 
 private:
