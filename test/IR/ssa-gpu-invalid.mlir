@@ -44,6 +44,15 @@ func.func @async(%lhs: !tile, %rhs: !tile, %sum: tensor<64x64xf32, #ssa_gpu.accu
 // -----
 
 !tile = !ssa_gpu.shared<64x64xbf16>
+func.func @adds(%lhs: !tile, %rhs: !tile, %sum: tensor<64x64xf32, #ssa_gpu.accumulator>, %adds: i1) {
+  // expected-error @below {{expected 'wgmma', as 'adds' needs it}}
+  %r = ssa_gpu.mma mma_sync %lhs, transposed %rhs, %sum adds %adds : !tile, !tile, tensor<64x64xf32, #ssa_gpu.accumulator>
+  return
+}
+
+// -----
+
+!tile = !ssa_gpu.shared<64x64xbf16>
 !sum = tensor<64x64xf32, #ssa_gpu.accumulator<groups = 2>>
 func.func @groups(%lhs: !tile, %rhs: !tile, %sum: !sum) {
   // expected-error @below {{expected the columns of a group to be a multiple of 64, but got 64 for 2 groups}}

@@ -256,7 +256,7 @@ def SSA_ScheduleAttr : AttrDef<SSA_Dialect, "Schedule"> {
     /// How many stretches of neighbours the keys of a step are: one where blocks fill steps, several of smaller blocks; 0 where every key has a
     /// number of its own.
     int64_t getStretches(SparseAttendOp op) const;
-    /// True if products have their queries in registers, where short steps leave room for them: none reads these from shared memory.
+    /// True if products have their queries in registers, where steps leave room for them: none reads these from shared memory.
     bool keepsQueries(SparseAttendOp op) const;
     /// Tiles of queries in shared memory: with a second one the next item begins before the last has ended.
     int64_t getQuerySlots(SparseAttendOp op) const;

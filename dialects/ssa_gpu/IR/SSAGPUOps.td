@@ -319,11 +319,12 @@ def SSAGPU_MmaOp : SSAGPU_Op<"mma", [MemoryEffects<[MemRead]>, TypesMatchWith<"r
     `result = lhs * rhs + accumulator`, or `lhs * transpose(rhs) + accumulator` with `transposed`: `rhs` is then `NxK`, else `KxN`. `lhs` is an
     operand tile, or a tile in shared memory. Elements of 8 bits are for `wgmma`, with `rhs` transposed; products of them are added up
     with fewer bits than f32 has. With `async` (of `wgmma`) the result is not there, and operands in shared memory are still being read, until a `wait_mma` of the result.
+    Where `adds` (of `wgmma`) is false, the same in a warpgroup, 0 stands for the accumulator, whatever it holds.
   }];
   let arguments = (ins AnyTypeOf<[SSAGPU_Operand, SSAGPU_SharedType]>:$lhs, SSAGPU_SharedType:$rhs, SSAGPU_Accumulator:$accumulator,
-      UnitAttr:$transposed, UnitAttr:$async, SSAGPU_FamilyAttr:$family);
+      Optional<I1>:$adds, UnitAttr:$transposed, UnitAttr:$async, SSAGPU_FamilyAttr:$family);
   let results = (outs SSAGPU_Accumulator:$result);
-  let assemblyFormat = "$family (`async` $async^)? $lhs `,` (`transposed` $transposed^)? $rhs `,` $accumulator attr-dict `:` type($lhs) `,` type($rhs) `,` type($accumulator)";
+  let assemblyFormat = "$family (`async` $async^)? $lhs `,` (`transposed` $transposed^)? $rhs `,` $accumulator (`adds` $adds^)? attr-dict `:` type($lhs) `,` type($rhs) `,` type($accumulator)";
   let hasVerifier = 1;
 }
 

@@ -222,7 +222,20 @@ int64_t ScheduleAttr::getStretches(SparseAttendOp op) const {
 }
 
 bool ScheduleAttr::keepsQueries(SparseAttendOp op) const {
-  return !usesTensorMemory() && getGroups(op) == 1 && (!hasRoles() || (getTileKeys() <= 64 && std::max(getDim(op), getValueDim(op)) <= 128));
+  if (usesTensorMemory() || getGroups(op) > 1)
+    return false;
+  if (!hasRoles())
+    return true;
+  constexpr int64_t shortStep = 64, longStep = 128, widest = 128;
+  if (getTileKeys() > longStep || std::max(getDim(op), getValueDim(op)) > widest)
+    return false;
+  if (getTileKeys() <= shortStep)
+    return true;
+  // Scores of a long step leave few registers beside queries: none for a score region or a second source of keys, nor for producers that look up single rows.
+  if (!op.getScore().empty() || getStretches(op) == 0)
+    return false;
+  std::optional<AttendJoin> join = AttendJoin::of(op);
+  return !join || join->attends.size() == 1;
 }
 
 int64_t ScheduleAttr::getQuerySlots(SparseAttendOp op) const {

@@ -303,8 +303,8 @@ LogicalResult MmaOp::verify() {
     return emitOpError() << "expected the inner size to be a multiple of " << step << " and the columns of 8, but got " << k << " and " << n;
   if (step == 32 && (getFamily() != Family::wgmma || !getTransposed()))
     return emitOpError("expected 'wgmma' and a transposed right operand, as elements have 8 bits");
-  if (getAsync() && getFamily() != Family::wgmma)
-    return emitOpError("expected 'wgmma', as 'async' needs it");
+  if ((getAsync() || getAdds()) && getFamily() != Family::wgmma)
+    return emitOpError() << "expected 'wgmma', as '" << (getAsync() ? "async" : "adds") << "' needs it";
   // A group's columns are whole blocks of the instructions, and of a right operand that is not transposed whole panels.
   int64_t groups = getGroups(acc), part = n / groups, multiple = getTransposed() ? (getFamily() == Family::mma_sync ? 16 : 8) : 64;
   if (groups > 1 && (n % groups != 0 || part % multiple != 0))

@@ -52,6 +52,34 @@ gpu.module @kernels {
 
 // -----
 
+!tile = !ssa_gpu.shared<32x64xf16>
+!operand = tensor<64x32xf16, #ssa_gpu.operand>
+!result = tensor<64x64xf32, #ssa_gpu.accumulator>
+
+// Where a condition says what becomes of the accumulator it goes in, and the first step asks.
+
+// CHECK-LABEL: gpu.func @conditional
+// CHECK-SAME: %[[ADDS:.*]]: i1
+// CHECK: %[[NUMBER:.*]] = arith.extui %[[ADDS]] : i1 to i32
+// CHECK: llvm.inline_asm
+// CHECK-SAME: .reg .pred adds;
+// CHECK-SAME: setp.ne.b32 adds, $73, 0;
+// CHECK-SAME: m64n64k16.f32.f16.f16 {$0, {{.*}}, $31}, {$64, $65, $66, $67}, $72, adds, 1, 1, 1;
+// CHECK-SAME: {$0, {{.*}}, $31}, {$68, $69, $70, $71}, d0, 1, 1, 1, 1;
+// CHECK-SAME: %[[NUMBER]]
+gpu.module @kernels {
+  gpu.func @conditional(%adds: i1) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %b = ssa_gpu.alloc : !tile
+    %a = ssa_gpu.alloc : !ssa_gpu.shared<64x32xf16>
+    %lhs = ssa_gpu.load_operand %a : !ssa_gpu.shared<64x32xf16> -> !operand
+    %ones = arith.constant dense<1.0> : !result
+    %r = ssa_gpu.mma wgmma %lhs, %b, %ones adds %adds : !operand, !tile, !result
+    gpu.return
+  }
+}
+
+// -----
+
 !keys = !ssa_gpu.shared<64x64xf8E4M3FN>
 !operand = tensor<64x64xf8E4M3FN, #ssa_gpu.operand>
 !result = tensor<64x64xf32, #ssa_gpu.accumulator>

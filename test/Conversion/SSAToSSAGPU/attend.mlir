@@ -7,20 +7,22 @@
 !l = tensor<?x16x?xf32>
 
 // Some warps copy, others multiply; queries and whole steps are boxes. There is one loop over steps: the product of values is under way during
-// the next softmax, that of a tile's last step during the first one of the next tile, where the tile is stored.
+// the next softmax, that of a tile's last step during the first one of the next tile, where the tile is stored. Queries are in registers; a tile's first
+// product of values is not added to what there is.
 // CHECK: gpu.func @ssa_sparse_attend(
 // CHECK-SAME: !nvgpu.tensormap.descriptor
 // Producers say how many steps an item has, and which rows these are of.
-// CHECK: %[[ITEMS:.*]] = ssa_gpu.alloc : <2x5xi32>
+// CHECK: %[[ITEMS:.*]] = ssa_gpu.alloc : <1x5xi32>
 // CHECK: ssa_gpu.alloc_pipe {consumers = 8 : i64, producers = 4 : i64} : <2>
-// CHECK: ssa_gpu.roles threads [256, 128] registers [232, 40] {
+// CHECK: ssa_gpu.roles threads [256, 128] registers [240, 24] {
 // CHECK: scf.for
 // CHECK: ssa_gpu.await
 // CHECK: %[[ITEM:.*]] = ssa_gpu.slot %[[ITEMS]]
 // CHECK-COUNT-5: ssa_gpu.load_entry %[[ITEM]]
+// CHECK: %[[QUERIES:.*]] = ssa_gpu.load_operand
 // CHECK: scf.for
-// CHECK: ssa_gpu.mma wgmma async %{{.*}}, transposed
-// CHECK: ssa_gpu.mma wgmma async %{{.*}}, %{{.*}}, %{{.*}} : tensor<128x128xbf16, #ssa_gpu.operand>
+// CHECK: ssa_gpu.mma wgmma async %[[QUERIES]], transposed
+// CHECK: ssa_gpu.mma wgmma async %{{.*}}, %{{.*}}, %{{.*}} adds %{{.*}} : tensor<128x128xbf16, #ssa_gpu.operand>
 // CHECK: ssa_gpu.load_entry
 // CHECK: ssa_gpu.wait_mma %{{.*}} pending 1
 // CHECK: ssa_gpu.release

@@ -138,12 +138,16 @@ void AttendKernel::setQueries(Item &item) {
 AttendKernel::Row AttendKernel::getRow(const Item &item, Value row) {
   if (plan.isKeyOuter)
     return getKeyOuterRow(item, row);
-  Value inList = k.add(item.firstRow, row), group = k.i32(plan.group);
-  Value query = k.div(inList, group);
+  // Where a tile has whole queries, which one a row has of them does not depend on the item, and is the same for neighbours.
+  bool hasWholeQueries = plan.rowsOfBlock() % plan.group == 0, isFull = plan.queryBlock * plan.group % plan.tileRows == 0;
+  Value group = k.i32(plan.group), inTile = hasWholeQueries ? row : k.add(item.firstRow, row), query = k.div(inTile, group);
+  if (hasWholeQueries)
+    query = k.add(k.div(item.firstRow, group), query);
   Value m = k.add(k.mul(item.list, k.index(plan.queryBlock)), k.toIndex(query));
-  Value head = k.add(k.mul(k.toI32(item.cell), group), k.rem(inList, group));
-  Value isQuery = k.both(k.lt(query, k.i32(plan.queryBlock)), k.lt(m, k.dim(queryView.buffer, 2)));
-  return {m, head, k.both(item.exists, isQuery), getPartialRow(item, m, head)};
+  Value head = k.add(k.mul(k.toI32(item.cell), group), k.rem(inTile, group)), exists = k.both(item.exists, k.lt(m, k.dim(queryView.buffer, 2)));
+  if (!isFull)
+    exists = k.both(exists, k.lt(query, k.i32(plan.queryBlock)));
+  return {m, head, exists, getPartialRow(item, m, head)};
 }
 
 /// Where there is an output for every part of the steps: which one it is.

@@ -33,10 +33,11 @@ Value AttendKernel::slotOf(Value ticket, int64_t slots) {
 }
 
 void AttendKernel::buildRoles(Value total) {
-  // Producers keep few values, more where two steps are under way or places of rows are looked up an item ahead; the others share what registers are
-  // left, in eights.
-  constexpr int64_t most = 240;
-  int64_t producerRegisters = plan.takesTurns ? 56 : plan.isStepwise() && !plan.hasQueryBoxes ? 72 : 40;
+  // Producers keep few values, more where two steps are under way or places of rows are looked up an item ahead, the fewest where queries and scores of a
+  // long step are in registers; the others share what registers are left, in eights.
+  constexpr int64_t most = 240, longStep = 128;
+  bool isShort = plan.keepsQueries && plan.tileKeys >= longStep; // of registers
+  int64_t producerRegisters = plan.takesTurns ? 56 : plan.isStepwise() && !plan.hasQueryBoxes ? 72 : isShort ? 24 : 40;
   int64_t warpgroups = plan.consumers() / 128, share = 65536 / plan.threads / plan.blocksPerSM / 8 * 8;
   int64_t registers = (share * (warpgroups + 1) - producerRegisters) / warpgroups / 8 * 8;
   producerRegisters = std::max(producerRegisters, (share * (warpgroups + 1) - registers * warpgroups) / 8 * 8); // what the eights leave
@@ -237,6 +238,7 @@ void AttendKernel::consume(Value total) {
   Value noWeights = getWeights(getZeroScores());
   if (plan.groups == 1) // those of groups are in shared memory
     inits.push_back(noWeights);
+  inits.push_back(k.bit(true)); // products are added to outputs
   // The ticket of the keys or, if they are values, of those before, which are there until then.
   inits.push_back(k.i32(0));
   if (plan.valuesAreKeys)
@@ -276,15 +278,15 @@ void AttendKernel::consume(Value total) {
     t.release(keys.pipe, ended.back());
 }
 
-/// Carries maxima, sums and outputs, weights unless groups share them, and the ticket. In the first step of a softmax the last one ends; `isFirst` is null where none
-/// begins.
+/// Carries maxima, sums and outputs, weights unless groups share them, whether products of values are added to the outputs, and the ticket. In the first
+/// step of a softmax the last one ends; `isFirst` is null where none begins.
 SmallVector<Value> AttendKernel::consumeStep(const Slots &slots, ScoreTiles &scores, Value lhs, Value isFirst, const Softmax &last, ValueRange carried) {
   State state{carried[0], carried[1], carried[2]}, initial = getInitialState();
-  Value weights = plan.groups == 1 ? carried[3] : weightTile, before = carried.back();
+  Value weights = plan.groups == 1 ? carried[3] : weightTile, adds = carried.drop_back().back(), before = carried.back();
   // Zeros were the first values: where they have a pipe of their own their ticket is one behind that of the keys.
   Value ticket = plan.valuesAreKeys ? next(before, plan.stages) : before, products, output;
   auto beginOutput = [&] {
-    return t.beginMma(weights, getValueTile(slotOf(before, plan.stages)), /*transposed=*/false, state.output);
+    return t.beginMma(weights, getValueTile(slotOf(before, plan.stages)), /*transposed=*/false, state.output, adds);
   };
   if (plan.valuesAreKeys) { // the slot of the values is wanted for keys
     output = beginOutput();
@@ -311,12 +313,13 @@ SmallVector<Value> AttendKernel::consumeStep(const Slots &slots, ScoreTiles &sco
   auto goOn = [&] { return SmallVector<Value>{rescale(output, softmax.rescale, softmax.isKept)}; };
   output = !isFirst ? goOn().front() : k.ifElse(isFirst, output.getType(), [&] {
     store(last, scores, {state.max, state.sum, output});
-    return SmallVector<Value>{initial.output};
+    return SmallVector<Value>{output}; // nothing is added to it
   }, goOn).front();
   SmallVector<Value> yielded = {softmax.max, softmax.sum, output};
   Value made = getWeights(softmax.weights);
   if (plan.groups == 1)
     yielded.push_back(made);
+  yielded.push_back(isFirst ? k.ne(isFirst, k.bit(true)) : k.bit(true));
   yielded.push_back(plan.valuesAreKeys ? ticket : next(ticket, plan.stages));
   return yielded;
 }

@@ -103,7 +103,7 @@ Value TileEmitter::allocPipe(int64_t slots, int64_t producers, int64_t consumers
 }
 
 Value TileEmitter::mma(ssa_gpu::Family family, Value lhs, Value rhs, bool transposed, Value accumulator) {
-  return ssa_gpu::MmaOp::create(builder, loc, accumulator.getType(), lhs, rhs, accumulator, transposed, /*async=*/false, family);
+  return ssa_gpu::MmaOp::create(builder, loc, accumulator.getType(), lhs, rhs, accumulator, /*adds=*/Value(), transposed, /*async=*/false, family);
 }
 
 /// The type of `rows` x `columns` as left operand.

@@ -76,9 +76,9 @@ public:
   void await(Value pipe, Value ticket, bool inPair = false) { ssa_gpu::AwaitOp::create(builder, loc, pipe, ticket, inPair); }
   void release(Value pipe, Value ticket, bool afterProducts = false) { ssa_gpu::ReleaseOp::create(builder, loc, pipe, ticket, afterProducts); }
   void waitCopies(int64_t pending);
-  /// Begins a product of `wgmma`, which `waitMma` ends.
-  Value beginMma(Value lhs, Value rhs, bool transposed, Value accumulator) {
-    return ssa_gpu::MmaOp::create(builder, loc, accumulator.getType(), lhs, rhs, accumulator, transposed, /*async=*/true, ssa_gpu::Family::wgmma);
+  /// Begins a product of `wgmma`, which `waitMma` ends. Where `adds` is false it is not added to the accumulator.
+  Value beginMma(Value lhs, Value rhs, bool transposed, Value accumulator, Value adds = {}) {
+    return ssa_gpu::MmaOp::create(builder, loc, accumulator.getType(), lhs, rhs, accumulator, adds, transposed, /*async=*/true, ssa_gpu::Family::wgmma);
   }
   Value waitMma(Value tile, int64_t pending) { return ssa_gpu::WaitMmaOp::create(builder, loc, tile.getType(), tile, pending); }
   Value mma(ssa_gpu::Family family, Value lhs, Value rhs, bool transposed, Value accumulator);

@@ -185,11 +185,12 @@ public:
   }
 
   /// A product of 64 rows, `inner` inner columns and `columns` columns on the accumulators from `first`.
-  void multiply(StringRef types, int64_t columns, int64_t inner, int64_t first, StringRef lhs, StringRef rhs, bool adds, StringRef layouts) {
+  /// `adds` is 0, 1 or a predicate.
+  void multiply(StringRef types, int64_t columns, int64_t inner, int64_t first, StringRef lhs, StringRef rhs, StringRef adds, StringRef layouts) {
     os << "wgmma.mma_async.sync.aligned.m64n" << columns << "k" << inner << ".f32." << types << " {";
     for (int64_t i = 0; i < columns / 2; ++i)
       os << (i ? ", $" : "$") << first + i;
-    line("}, " + lhs + ", " + rhs + (adds ? ", 1, 1, 1" : ", 0, 1, 1") + layouts);
+    line("}, " + lhs + ", " + rhs + ", " + adds + ", 1, 1" + layouts);
   }
 
   std::string take() { return "{\n" + text + "}"; }
@@ -224,7 +225,7 @@ StringRef getTypes(Type type) {
   return isa<BFloat16Type>(type) ? "bf16.bf16" : isa<Float8E4M3FNType>(type) ? "e4m3.e4m3" : "f16.f16";
 }
 
-Value convertWgmma(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accumulator) {
+Value convertWgmma(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accumulator, Value addsIf) {
   constexpr int64_t maxColumns = 256;
   ArrayRef<int64_t> shape = op.getRhs().getType().getShape();
   bool transposed = op.getTransposed();
@@ -253,7 +254,13 @@ Value convertWgmma(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accum
 
   WgmmaText text(columns / 2, adds);
   SmallVector<std::string> lhsNames = text.operands(inputs.size() - 1);
-  std::string rhsName = text.operands(1).front();
+  std::string rhsName = text.operands(1).front(), firstAdds = adds ? "1" : "0";
+  if (adds && addsIf) {
+    inputs.push_back(arith::ExtUIOp::create(e.builder, e.loc, e.builder.getI32Type(), addsIf));
+    firstAdds = "adds";
+    text.line(".reg .pred adds");
+    text.line("setp.ne.b32 adds, " + text.operands(1).front() + ", 0");
+  }
   text.line("wgmma.fence.sync.aligned");
   for (int64_t first = 0; first < columns; first += maxColumns) {
     int64_t width = std::min(maxColumns, columns - first);
@@ -266,7 +273,7 @@ Value convertWgmma(ThreadEmitter &e, MmaOp op, Value lhs, Value rhs, Value accum
       std::string layouts = (lhsInRegisters ? "" : ", 0") + std::string(transposed ? ", 0" : ", 1");
       if (elementBytes == 1) // rows are along the inner size, always
         layouts.clear();
-      text.multiply(types, width, step, first / 2, left, right, adds || k > 0, layouts);
+      text.multiply(types, width, step, first / 2, left, right, k > 0 ? "1" : firstAdds, layouts);
     }
   }
   text.line("wgmma.commit_group.sync.aligned");
@@ -280,8 +287,8 @@ struct ConvertMma : OpConversionPattern<ssa_gpu::MmaOp> {
 
   LogicalResult matchAndRewrite(ssa_gpu::MmaOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    auto convert = op.getFamily() == Family::wgmma ? convertWgmma : convertMmaSync;
-    rewriter.replaceOp(op, convert(e, op, adaptor.getLhs(), adaptor.getRhs(), adaptor.getAccumulator()));
+    Value lhs = adaptor.getLhs(), rhs = adaptor.getRhs(), accumulator = adaptor.getAccumulator();
+    rewriter.replaceOp(op, op.getFamily() == Family::wgmma ? convertWgmma(e, op, lhs, rhs, accumulator, adaptor.getAdds()) : convertMmaSync(e, op, lhs, rhs, accumulator));
     return success();
   }
 };
