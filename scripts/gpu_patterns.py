@@ -209,6 +209,7 @@ def states(heads):
 
 add_examples()
 import gpu_attend  # noqa: E402, F401
+import gpu_forced  # noqa: E402, F401
 import gpu_forms  # noqa: E402, F401
 import gpu_fused  # noqa: E402, F401
 import gpu_ops  # noqa: E402, F401

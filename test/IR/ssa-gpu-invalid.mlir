@@ -279,3 +279,14 @@ func.func @box(%map: !nvgpu.tensormap.descriptor<tensor = memref<64x64xbf16, 3>,
     : !nvgpu.tensormap.descriptor<tensor = memref<64x64xbf16, 3>, swizzle = swizzle_128b, l2promo = none, oob = zero, interleave = none>, !tile, !ssa_gpu.pipe<2>
   return
 }
+
+// -----
+
+func.func @load_rows_of_32_bits(%source: memref<?x64xf32>, %begin: index, %yes: i1) -> tensor<64x64xf32, #ssa_gpu.accumulator> {
+  // expected-error @below {{expected elements of 16 bits, of which a tile that is neither rowwise nor of groups has multiples of 32 columns}}
+  %t = ssa_gpu.load_rows %source {
+  ^bb0(%row: i32):
+    ssa_gpu.yield %begin, %yes : index, i1
+  } : memref<?x64xf32> -> tensor<64x64xf32, #ssa_gpu.accumulator>
+  return %t : tensor<64x64xf32, #ssa_gpu.accumulator>
+}

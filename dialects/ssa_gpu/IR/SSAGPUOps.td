@@ -486,6 +486,18 @@ def SSAGPU_StoreRowsOp : SSAGPU_RegionOp<"store_rows", [SameVariadicOperandSize]
   let assemblyFormat = "$tile `to` $target (`plus` `(` $sources^ `:` type($sources) `)` `times` `(` $factors `:` type($factors) `)`)? $body attr-dict `:` type($tile) `,` type($target)";
 }
 
+def SSAGPU_LoadRowsOp : SSAGPU_RegionOp<"load_rows", [RecursiveMemoryEffects, MemoryEffects<[MemRead]>]> {
+  let summary = "rows of a buffer that `store_rows` wrote in quads";
+  let description = [{
+    For every row the region yields where it begins in `source`, in elements from its start, and whether it is read at all; a row that is not is zeros. The
+    source is of 16 bits, and columns stand in it as `in_quads` of `store_rows` says; rows begin at multiples of 8 elements, and no kernel that runs meanwhile
+    writes them. They are read once: the cache of a multiprocessor keeps nothing of them.
+  }];
+  let arguments = (ins AnyMemRef:$source);
+  let results = (outs SSAGPU_Accumulator:$tile);
+  let assemblyFormat = "$source $body attr-dict `:` type($source) `->` type($tile)";
+}
+
 def SSAGPU_StoreEntriesOp : SSAGPU_RegionOp<"store_entries", []> {
   let summary = "write one value per row to a buffer";
   let description = "The region yields where the value of a row goes, in elements from the start of `target`, and whether it is written.";

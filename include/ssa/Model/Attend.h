@@ -6,6 +6,7 @@
 #define SSA_MODEL_ATTEND_H
 
 #include "ssa/IR/AttendJoin.h"
+#include "ssa/IR/ForcedBlocks.h"
 #include "ssa/IR/Geometry.h"
 #include "ssa/Model/Model.h"
 
@@ -27,6 +28,7 @@ struct AttendProblem {
   double agreement;
   int64_t elementBytes;
   int64_t joinedBytes = 0; // of the rows of other parts that the kernel joins with its own
+  std::optional<ForcedBlocks> forced; // blocks that are attended to apart, where the schedule is one for that
 
   int64_t getGroup() const { return heads / cells; }
   /// Query and head pairs that share a list; none if all queries share one.
@@ -37,6 +39,8 @@ struct AttendProblem {
   double getKeysPerList(int64_t count) const;
   /// Different keys in the lists of `count` neighbouring queries that have one each, averaged over the sequence.
   double getUnion(int64_t count) const;
+  /// Blocks of a list that are attended to apart by a schedule.
+  int64_t getBlocksApart(ScheduleAttr schedule) const { return forced && ForcedBlocks::canBeApart(op, schedule) ? forced->count() : 0; }
   /// Whether lists that agree as they are taken to have the second one of two schedules.
   bool agree(AgreeingAttr agreeing) const { return 100 * agreement >= agreeing.getPercent(); }
   /// FLOP of the products that are wanted: of pairs of a query and a key that it attends to.
@@ -76,6 +80,9 @@ ScheduleAttr getMeasuredSchedule(SparseAttendOp op, TargetAttr target);
 Prediction predictAttend(const AttendProblem &problem, ScheduleAttr schedule, TargetAttr target);
 Prediction predictAttend(const JoinedProblem &problem, ScheduleAttr schedule, TargetAttr target);
 
+/// That of the kernel that attends to blocks apart, and adds outputs over the others.
+Prediction predictApart(const AttendProblem &problem, ScheduleAttr schedule, TargetAttr target);
+
 /// The same with the other kernels of its order.
 RatedSchedule rateSchedule(const AttendProblem &problem, ScheduleAttr schedule, TargetAttr target);
 
@@ -84,6 +91,9 @@ double getIdleSeconds(const AttendProblem &problem, ScheduleAttr schedule);
 
 /// All of `enumerateSchedules`, the shortest time first.
 SmallVector<RatedSchedule> rateSchedules(const AttendProblem &problem, TargetAttr target);
+
+/// Whether the blocks that all lists of an op have are predicted to be attended to faster apart, by its schedules.
+bool isFasterApart(const AttendProblem &problem, TargetAttr target);
 
 /// What the fastest kernel without lists would take; nothing where there are none, or the keys are gathered by them.
 std::optional<Prediction> predictDense(SparseAttendOp op, AssumedSizes &sizes, TargetAttr target);

@@ -249,6 +249,11 @@ ExplainedChoice Explainer::explainChoice(SparseAttendOp op, AssumedSizes &sizes)
   ScheduleAttr schedule = getUsedSchedule(problem);
   ExplainedChoice choice{op, "written", problem.agreement, rateSchedule(problem, schedule, target), rateSchedules(problem, target),
                          predictDense(op, sizes, target), problem.getUsefulFlop(), std::nullopt};
+  if (problem.getBlocksApart(schedule) > 0) {
+    AttendProblem together = problem;
+    together.forced.reset();
+    choice.together = rateSchedule(together, schedule, target).prediction.seconds;
+  }
   if (AgreeingAttr agreeing = AgreeingAttr::of(op)) {
     choice.source = "device";
     choice.onDevice = explainAgreement(problem, agreeing);
@@ -265,11 +270,15 @@ ExplainedChoice Explainer::explainChoice(SparseAttendOp op, AssumedSizes &sizes)
   return choice;
 }
 
-/// The first kernel of tiles of an attention op does what its schedule says; all others are predicted by what they read and write.
+/// The first kernel of tiles of an attention op does what its schedule says, a second one what is apart; all others are predicted by what they read and write.
 Prediction Explainer::predict(Operation *op, StringRef kernel, AssumedSizes &sizes, double bytes, int64_t runs,
                               llvm::SmallPtrSetImpl<Operation *> &predicted) {
   auto attend = dyn_cast_or_null<SparseAttendOp>(op);
-  if (attend && ScheduleAttr::of(attend) && kernel.contains("attend") && predicted.insert(op).second) {
+  bool attends = attend && ScheduleAttr::of(attend) && kernel.contains("attend"), isFirst = attends && predicted.insert(op).second;
+  if (attends && !isFirst)
+    if (AttendProblem problem(attend, sizes); problem.getBlocksApart(getUsedSchedule(problem)) > 0)
+      return predictApart(problem, getUsedSchedule(problem), explanation.target);
+  if (isFirst) {
     if (std::optional<AttendJoin> join = AttendJoin::of(attend); join && join->parts.size() > 1)
       return predictAttend(JoinedProblem(*join, sizes), ScheduleAttr::of(attend), explanation.target);
     AttendProblem problem(attend, sizes);

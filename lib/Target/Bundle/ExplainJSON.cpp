@@ -88,6 +88,8 @@ static void writeChoice(OStream &json, const ExplainedChoice &choice) {
       });
     if (choice.dense)
       json.attribute("dense_ms", choice.dense->seconds * 1e3);
+    if (choice.together > 0)
+      json.attribute("together_ms", choice.together * 1e3);
     json.attributeArray("schedules", [&] {
       for (const RatedSchedule &rated : choice.rated)
         json.object([&] { writeSchedule(json, rated); });

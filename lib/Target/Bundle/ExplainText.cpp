@@ -171,6 +171,8 @@ static void printChoice(raw_ostream &os, const ExplainedChoice &choice) {
   if (double limit = chosen.units.longest(); limit > 0)
     os << format("      Useful work: %.0f TFLOP/s, at most %.0f by %s.\n", choice.usefulFlop / chosen.seconds / 1e12, choice.usefulFlop / limit / 1e12,
                  chosen.units.binding().str().c_str());
+  if (choice.together > 0)
+    os << format("      Blocks that every list has are attended to apart; with the others it would be %.3f ms.\n", choice.together * 1e3);
   if (choice.rated.size() > shown + 1)
     os << "      " << choice.rated.size() << " schedules are legal.";
   if (int64_t columns = choice.chosen.schedule.getTensorColumns(choice.op))

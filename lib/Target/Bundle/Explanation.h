@@ -53,6 +53,7 @@ struct ExplainedChoice {
   std::optional<Prediction> dense;  // the fastest one without lists
   double usefulFlop;                // of pairs of a query and a key that it attends to
   std::optional<ExplainedAgreement> onDevice;
+  double together = 0; // what all would take if blocks that every list has were not attended to apart; 0 if they are not
 };
 
 /// Rows that a gather keeps.

@@ -8,6 +8,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "ssa/IR/SSA.h"
+#include "ssa/IR/ForcedBlocks.h"
 #include "ssa/IR/SharedSums.h"
 
 using namespace mlir;
@@ -62,5 +63,6 @@ LogicalResult SSADialect::verifyOperationAttribute(Operation *op, NamedAttribute
                  succeeded(verifyPlace<ChunkAttr, TopKOp>(op, attribute, "'ssa.topk'")) &&
                  succeeded(verifyPlace<FusedSelectAttr, TopKOp>(op, attribute, "'ssa.topk'")) &&
                  succeeded(verifyPlace<FusedAttendAttr, MergeOp, MixOp>(op, attribute, "'ssa.merge' or 'ssa.mix'")) &&
+                 succeeded(verifyPlace<UnitAttr, SparseAttendOp>(op, attribute, ForcedBlocks::attrName, "a unit attribute", "'ssa.sparse_attend'")) &&
                  succeeded(verifyPlace<UnitAttr, RouteOp>(op, attribute, SharedSums::attrName, "a unit attribute", "'ssa.route'")));
 }

@@ -47,6 +47,7 @@ AttendProblem::AttendProblem(SparseAttendOp op, AssumedSizes &sizes) : op(op), r
   width = selection.getWidth();
   queryBlock = selection.getQueryBlock();
   isShared = selection.getDimSize(2) == 1;
+  forced = ForcedBlocks::of(op);
 }
 
 JoinedProblem::JoinedProblem(const AttendJoin &join, AssumedSizes &sizes) : join(join) {

@@ -25,6 +25,20 @@ ScheduleAttr ssa::getUsedSchedule(const AttendProblem &problem) {
   return agreeing && problem.agree(agreeing) ? agreeing.getSchedule() : ScheduleAttr::of(problem.op);
 }
 
+bool ssa::isFasterApart(const AttendProblem &problem, TargetAttr target) {
+  AttendProblem apart = problem;
+  FailureOr<ForcedBlocks> forced = ForcedBlocks::find(problem.op, [](const Twine &) {});
+  if (failed(forced) || !ChipRates::of(target).isMeasured)
+    return false;
+  apart.forced = *forced;
+  auto isFaster = [&](ScheduleAttr schedule) {
+    return ForcedBlocks::canBeApart(problem.op, schedule) &&
+           rateSchedule(apart, schedule, target).prediction.seconds < rateSchedule(problem, schedule, target).prediction.seconds;
+  };
+  AgreeingAttr agreeing = AgreeingAttr::of(problem.op);
+  return isFaster(ScheduleAttr::of(problem.op)) || (agreeing && isFaster(agreeing.getSchedule()));
+}
+
 /// The least percentage at which `agreeing` is predicted to be no slower; 100 if none is.
 static int64_t findThreshold(AttendProblem problem, ScheduleAttr schedule, ScheduleAttr agreeing, TargetAttr target) {
   for (int64_t percent = 0; percent < 100; ++percent) {

@@ -92,11 +92,16 @@ static double getOperandBytes(const AttendProblem &p, ScheduleAttr s, int64_t gr
 
 static double getPartialBytes(const AttendProblem &p, ScheduleAttr s) { return p.valueDim * (s.getPartials() == Partials::f32 ? 4 : 2) + 4; }
 
+/// Blocks of a list whose outputs are memory between two kernels, in the order key-outer.
+static double getPartialBlocks(const AttendProblem &p, ScheduleAttr s) {
+  return std::max(p.getKeysPerList(p.queryBlock) / p.keyBlock - p.getBlocksApart(s), 0.0);
+}
+
 /// Rows of queries, one for each that an output over some keys is made of.
 static double getPartialRows(const AttendProblem &p, ScheduleAttr s) {
   double rows = double(p.batch) * p.geometry.queries * p.heads;
   if (s.getOrder() == LoopOrder::key_outer)
-    return rows * p.getKeysPerList(p.queryBlock) / p.keyBlock;
+    return rows * getPartialBlocks(p, s);
   return s.getSplit() > 1 ? rows * s.getSplit() : 0;
 }
 
@@ -104,14 +109,14 @@ static double getPartialRows(const AttendProblem &p, ScheduleAttr s) {
 static double getListsTogether(const AttendProblem &p, ScheduleAttr s) {
   constexpr double mostBytes = 1.125 * (1 << 30), mostQueryBytes = 16 << 20; // of a run; of its queries in a head
   double lists = double(ssa::ceilDiv(p.geometry.queries, p.queryBlock)), rowsOfList = double(p.queryBlock * p.getGroup());
-  double together = std::min(mostBytes / (p.width * getPartialBytes(p, s)), mostQueryBytes / (p.dim * p.elementBytes)) / rowsOfList;
+  double together = std::min(mostBytes / ((p.width - p.getBlocksApart(s)) * getPartialBytes(p, s)), mostQueryBytes / (p.dim * p.elementBytes)) / rowsOfList;
   return std::clamp(together, 1.0, std::max(lists, 1.0));
 }
 
 /// Items are tiles of rows that have a key block in common: of the lists whose outputs are there at a time.
 static void setKeyOuterItems(const AttendProblem &p, ScheduleAttr s, Loop &loop) {
   double lists = double(ssa::ceilDiv(p.geometry.queries, p.queryBlock)), rowsOfList = double(p.queryBlock * p.getGroup()), together = getListsTogether(p, s);
-  double blocks = std::max(p.getAllowedKeys(1) / p.keyBlock, 1.0), perList = p.getKeysPerList(p.queryBlock) / p.keyBlock;
+  double blocks = std::max(p.getAllowedKeys(1) / p.keyBlock, 1.0), perList = getPartialBlocks(p, s);
   double rowsOfBlock = together * perList * rowsOfList / blocks;
   // The last tile of a block is half full, in the mean.
   loop.items = p.batch * p.cells * (lists / together) * blocks * std::max(rowsOfBlock / s.getTileRows() + 0.5, 1.0);
@@ -294,8 +299,26 @@ Prediction ssa::predictAttend(const JoinedProblem &p, ScheduleAttr s, TargetAttr
   return predictSources(p.sources, isa<MergeOp>(p.join.op) ? 1 : p.sources.size(), s, target);
 }
 
+/// Partial outputs are read between the steps of two items.
+Prediction ssa::predictApart(const AttendProblem &p, ScheduleAttr s, TargetAttr target) {
+  constexpr double readShare = 0.5;
+  MLIRContext *context = target.getContext();
+  double seconds = getPartialRows(p, s) * getPartialBytes(p, s) / ChipRates::of(target).memory;
+  AttendProblem apart = p;
+  const ForcedBlocks &forced = *p.forced;
+  // Half of the own block is behind a query, in the mean.
+  apart.geometry.mask = MaskAttr::get(context, /*causal=*/true, forced.local * p.keyBlock - p.keyBlock / 2, forced.init * p.keyBlock);
+  apart.hasLists = false;
+  apart.isShared = true;
+  Prediction result = predictAttend(apart, ForcedBlocks::getSchedule(context), target);
+  result.units.memory += seconds;
+  result.seconds += seconds / readShare;
+  return result;
+}
+
 /// What the order needs besides. Lists are united by kernels that sort. Partial outputs are joined at the rate of a copy, nearly.
-static double getOtherSeconds(const AttendProblem &p, ScheduleAttr s, const ChipRates &rates) {
+static double getOtherSeconds(const AttendProblem &p, ScheduleAttr s, TargetAttr target) {
+  const ChipRates &rates = ChipRates::of(target);
   double numbers = double(p.batch) * p.cells * ceilDiv(p.geometry.queries, p.queryBlock) * p.width;
   constexpr double joinShare = 0.85;
   double seconds = 0;
@@ -303,8 +326,11 @@ static double getOtherSeconds(const AttendProblem &p, ScheduleAttr s, const Chip
     seconds += numbers * (unionBytes / rates.memory + unionSeconds * std::pow(std::log2(double(s.getListsOfTile(p.op)) * p.width), 2)) + 2 * launchSeconds;
   if (s.getOrder() == LoopOrder::key_outer)
     seconds += numbers * transposeSeconds + 4 * launchSeconds;
-  if (double rows = getPartialRows(p, s); rows > 0)
-    seconds += rows * getPartialBytes(p, s) / (joinShare * rates.memory) + launchSeconds;
+  double bytes = getPartialRows(p, s) * getPartialBytes(p, s);
+  if (p.getBlocksApart(s) > 0)
+    seconds += predictApart(p, s, target).seconds;
+  else if (bytes > 0)
+    seconds += bytes / (joinShare * rates.memory) + launchSeconds;
   return seconds;
 }
 
@@ -317,7 +343,7 @@ double ssa::getIdleSeconds(const AttendProblem &p, ScheduleAttr s) {
 
 RatedSchedule ssa::rateSchedule(const AttendProblem &problem, ScheduleAttr schedule, TargetAttr target) {
   RatedSchedule rated{schedule, predictAttend(problem, schedule, target), 0};
-  rated.prediction.seconds += getOtherSeconds(problem, schedule, ChipRates::of(target));
+  rated.prediction.seconds += getOtherSeconds(problem, schedule, target);
   return rated;
 }
 

@@ -87,6 +87,8 @@ private:
     if (failed(schedule.verifyFor(op, target, refuse)) || (agreeing && failed(agreeing.verifyFor(op, target, refuse))))
       return failure();
     op->setAttr(ScheduleAttr::attrName(), schedule);
+    if (isFasterApart(problem, target))
+      op->setAttr(ForcedBlocks::attrName, UnitAttr::get(op.getContext()));
     remarkIfDenseIsFaster(problem, sizes, getUsedSchedule(problem), target);
     return success();
   }

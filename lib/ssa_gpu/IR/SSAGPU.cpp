@@ -397,6 +397,14 @@ LogicalResult StoreRowsOp::verify() {
   yielded.append(getSources().size(), IndexType::get(getContext()));
   return verifyBody(*this, yielded);
 }
+LogicalResult LoadRowsOp::verify() {
+  RankedTensorType tile = getTile().getType();
+  if (isRowwise(tile) || getFolds(tile) > 1 || getGroups(tile) > 1 || tile.getDimSize(1) % 32 != 0 || tile.getElementTypeBitWidth() != 16 ||
+      cast<MemRefType>(getSource().getType()).getElementType() != tile.getElementType())
+    return emitOpError() << "expected elements of 16 bits, of which a tile that is neither rowwise nor of groups has multiples of 32 columns, but got "
+                         << getSource().getType() << " and " << tile;
+  return verifyBody(*this, placeTypes(*this));
+}
 LogicalResult StoreEntriesOp::verify() { return verifyBody(*this, placeTypes(*this)); }
 LogicalResult FillOp::verify() { return verifyBody(*this, getArray().getType().getElementType()); }
 LogicalResult MapRowsOp::verify() { return verifyBody(*this, getType().getElementType()); }

@@ -42,6 +42,10 @@ public:
     if (join)
       joined.emplace(host, *join);
   }
+  ~AttendConversion() {
+    if (apart)
+      apart->op.erase();
+  }
   LogicalResult run();
 
 private:
@@ -67,6 +71,8 @@ private:
   SmallVector<Value> createRowMap(RowTensor &tensor);
   LogicalResult gather();
   void allocateParts();
+  LogicalResult setApart(const ForcedBlocks &blocks);
+  LogicalResult finishRun(const PartialOutputs &partials, const KeyOuter::Run &run, const Maps &maps);
 
   HostFunction &host;
   SparseAttendOp op;
@@ -79,6 +85,7 @@ private:
   SmallVector<Value> united;                   // lists, and who has their entries
   std::optional<KeyOuter> keyOuter;
   std::optional<PartialOutputs> parts;
+  std::unique_ptr<AttendConversion> apart; // of forced blocks
 };
 
 } // namespace
@@ -136,6 +143,10 @@ LogicalResult AttendConversion::readSchedule() {
   plan.takesTurns = schedule.takesTurns(op);
   plan.keepsWeightsInKeys = schedule.keepsWeightsInKeys(op);
   plan.keepsQueries = schedule.keepsQueries(op);
+  if (plan.addsPartials) { // which takes the registers of queries; so their slot is not free as soon as an item begins
+    plan.keepsQueries = false;
+    plan.querySlots = 2;
+  }
   plan.threads = schedule.getThreads(op);
   plan.blocksPerSM = schedule.getBlocksPerSM(op, target);
   // Producers run ahead into the next item, so blocks stay; others come and go.
@@ -165,6 +176,9 @@ LogicalResult AttendConversion::readSchedule() {
     readSource(source, schedule, isAccelerated && !plan.pair && isWhole);
   // Where all queries share one list the tile is filled with queries.
   plan.queryBlock = std::max<int64_t>(plan.tileRows / plan.group, 1);
+  if (plan.addsPartials && plan.queryBlock < plan.forced->keyBlock) // then all of them are of one block, mostly
+    while (plan.forced->keyBlock % plan.queryBlock != 0)
+      --plan.queryBlock;
   if (int64_t least = getLeastQueryBlock(plan.sources))
     plan.queryBlock = least;
   auto fit = [](int64_t a, int64_t b) { return a % b == 0 || b % a == 0; };
@@ -180,30 +194,6 @@ LogicalResult AttendConversion::readSchedule() {
     plan.rowsOfBox = rows;
   }
   return success();
-}
-
-void ssa::requireAttendSizes(HostFunction &host, SparseAttendOp op) {
-  NamedBuffer q{"query", host.getBuffer(op.getQuery())}, k{"key", host.getBuffer(op.getKey())}, v{"value", host.getBuffer(op.getValue())};
-  host.requireSameDim(op, k, q, 0);
-  host.requireSameDim(op, v, k, 0);
-  host.requireSameDim(op, v, k, 2);
-  Emitter e(host.builder, op.getLoc());
-  if (op.getTokens()) {
-    NamedBuffer tokens{"tokens", host.getBuffer(op.getTokens())};
-    host.requireSameDim(op, tokens, q, 0);
-    if (!op.isGathered())
-      host.require(op, e.le(e.dim(k.buffer, 2), getNumBlocks(e, op.getBlocksOrTokens(), e.dim(tokens.buffer, 2))),
-                   "expected dimension 2 of 'key' to be at most the number of blocks of 'tokens'");
-  }
-  for (Value s : op.getSelections()) {
-    NamedBuffer lists{"selections", host.getBuffer(s)};
-    host.requireSameDim(op, lists, q, 0);
-    if (op.isGathered())
-      host.requireSameDim(op, k, lists, 2);
-    Value rows = e.dim(lists.buffer, 2), wanted = e.ceilDiv(e.dim(q.buffer, 2), e.index(cast<SelectionType>(s.getType()).getQueryBlock()));
-    host.require(op, e.either(e.eq(rows, e.index(1)), e.eq(rows, wanted)),
-                 "expected dimension 2 of 'selections' to be 1 or the number of query blocks of 'query'");
-  }
 }
 
 /// The tensor map of a buffer: boxes of so many entries of each dimension but the last, of 64 columns.
@@ -367,7 +357,9 @@ LogicalResult AttendConversion::run() {
   }
   if (plan.memberWords > 0)
     united = uniteLists(host, op, plan.selection(), plan.memberWords, rows.mostBatches, rows.mostQueries);
-  else if (plan.isKeyOuter)
+  if (std::optional<ForcedBlocks> blocks = ForcedBlocks::of(op); blocks && ForcedBlocks::canBeApart(op, schedule) && failed(setApart(*blocks)))
+    return failure();
+  if (plan.isKeyOuter)
     keyOuter.emplace(host, op, plan);
   if (plan.split > 1)
     allocateParts();
@@ -394,10 +386,13 @@ LogicalResult AttendConversion::attendWithMaps() {
 
 LogicalResult AttendConversion::attend(const Maps &maps) {
   Emitter e(host.builder, op.getLoc());
-  if (plan.isKeyOuter)
+  if (plan.isKeyOuter) {
+    Maps others = apart ? apart->createMaps() : Maps();
+    auto finish = [&](const PartialOutputs &partials, const KeyOuter::Run &run) { return apart->finishRun(partials, run, others); };
     return keyOuter->build(output, lse, joined ? &*joined : nullptr, [&](const PartialOutputs &partials, ValueRange transposed, Value items) {
       return buildKernel(partials.outputs, partials.lses, transposed, maps, items);
-    });
+    }, apart ? KeyOuter::Finish(finish) : nullptr);
+  }
   Value q = host.getBuffer(op.getQuery()), numLists = e.ceilDiv(e.dim(q, 2), e.index(plan.queryBlock));
   Value items = e.mul(e.mul(e.dim(q, 0), e.index(plan.cells * plan.tilesPerList() * plan.split * plan.valueParts)), numLists);
   if (plan.split == 1)
@@ -411,6 +406,30 @@ LogicalResult AttendConversion::attend(const Maps &maps) {
     return {k.mul(row, k.index(plan.split)), k.index(1)};
   }, joined ? &*joined : nullptr, joined ? joined->get() : ArrayRef<Value>());
   return success();
+}
+
+/// What sees the forced blocks: attention without lists, under a mask that shows these.
+LogicalResult AttendConversion::setApart(const ForcedBlocks &blocks) {
+  OpBuilder beside(op);
+  auto forced = cast<SparseAttendOp>(beside.clone(*op));
+  forced.getSelectionsMutable().clear();
+  forced.setMaskAttr(blocks.getMask(op.getContext()));
+  apart = std::make_unique<AttendConversion>(host, forced, /*join=*/nullptr, ForcedBlocks::getSchedule(op.getContext()), rows);
+  plan.forced = apart->plan.forced = blocks;
+  apart->plan.addsPartials = true;
+  apart->captured = captured;
+  apart->plan.sources.front().numCaptured = plan.sources.front().numCaptured;
+  if (joined)
+    apart->plan.join = &*joined;
+  return apart->readSchedule();
+}
+
+/// The kernel that sees forced blocks and adds the partial outputs to what it makes of them.
+LogicalResult AttendConversion::finishRun(const PartialOutputs &partials, const KeyOuter::Run &run, const Maps &maps) {
+  Emitter e(host.builder, op.getLoc());
+  Value queryBlock = e.index(plan.queryBlock), tiles = e.sub(e.ceilDiv(e.add(run.firstList, run.lists), queryBlock), e.div(run.firstList, queryBlock));
+  Value items = e.mul(e.mul(run.cells, e.index(plan.tilesPerList())), tiles);
+  return buildKernel(output, lse, {partials.outputs, partials.lses, run.batch, run.firstCell, run.cells, run.firstList, run.lists}, maps, items);
 }
 
 /// Memory for the outputs of all parts of the steps.
@@ -434,6 +453,8 @@ LogicalResult AttendConversion::buildKernel(Value output, Value lse, ValueRange 
   for (ValueRange more : {transposed, ValueRange(maps.query)})
     llvm::append_range(arguments, more);
   SmallVector<unsigned> readOnly = {AttendKernel::queryArg};
+  if (plan.addsPartials)
+    readOnly.append({AttendKernel::partialsArg, AttendKernel::partialLsesArg});
   SmallVector<std::pair<unsigned, int64_t>> joinedRows; // and how many bytes a thread reads of one
   for (unsigned i = 0; plan.join && i < plan.join->getNumParts(); ++i)
     if (!plan.join->isOwn(i)) {
@@ -522,6 +543,9 @@ static LogicalResult convertAttendTiles(HostFunction &host, SparseAttendOp op, c
     return failure();
   if (!schedule)
     return op.emitOpError("has no schedule; run 'ssa-select-schedule'");
+  if (op->hasAttr(ForcedBlocks::attrName) &&
+      failed(ForcedBlocks::verify(op, [&](const Twine &reason) { op.emitOpError() << "cannot have '" << ForcedBlocks::attrName << "': " << reason; })))
+    return failure();
   Operation *joinOp = join ? join->op : nullptr, *makesOutput = join ? joinOp : op, *makesLse = isa_and_nonnull<MergeOp>(joinOp) ? joinOp : op;
   AttendRows rows;
   auto prepare = [&]() -> LogicalResult {

@@ -69,7 +69,7 @@ void AttendKernel::readSizes() {
   keys.columns = plan.dim;
   values.columns = plan.valueDim / plan.valueParts;
   values.areValues = true;
-  unsigned next = plan.isKeyOuter ? unsigned(firstFreeKeyOuterArg) : unsigned(firstFreeArg);
+  unsigned next = plan.isKeyOuter ? unsigned(firstFreeKeyOuterArg) : plan.addsPartials ? unsigned(firstFreeRunArg) : unsigned(firstFreeArg);
   if (plan.hasQueryBoxes)
     queryMap = k.getArgument(next++);
   for (size_t i = 0, count = plan.join ? plan.join->get().size() : 0; i < count; ++i)
@@ -107,6 +107,8 @@ unsigned AttendKernel::readSource(Source &source, unsigned next) {
 AttendKernel::Item AttendKernel::decodeItem(Value number) {
   if (plan.isKeyOuter)
     return decodeKeyOuterItem(number, loadKeyOuterItem(number));
+  if (plan.addsPartials)
+    return decodeItemOfRun(number);
   Item item;
   Value lists = k.ceilDiv(k.dim(queryView.buffer, 2), k.index(plan.queryBlock));
   if (plan.split > 1)
@@ -147,6 +149,8 @@ AttendKernel::Row AttendKernel::getRow(const Item &item, Value row) {
   Value head = k.add(k.mul(k.toI32(item.cell), group), k.rem(inTile, group)), exists = k.both(item.exists, k.lt(m, k.dim(queryView.buffer, 2)));
   if (!isFull)
     exists = k.both(exists, k.lt(query, k.i32(plan.queryBlock)));
+  if (plan.addsPartials)
+    exists = k.both(exists, k.ult(k.sub(m, k.getArgument(firstQueryOfRunArg)), k.getArgument(queriesOfRunArg)));
   return {m, head, exists, getPartialRow(item, m, head)};
 }
 
@@ -172,7 +176,7 @@ RowPlace AttendKernel::resultPlaceOf(const Item &item, const BufferView &view, V
 AttendKernel::Slots AttendKernel::getSlots(const Item &item, const Source &source) {
   Value visibleRows = k.select(item.exists, source.keyRows, k.i32(0)), shift = k.sub(source.tokens, queries); // from queries to their positions
   KeySlots keySlots(k, {source.op.getMask().value_or(nullptr), source.op.getBlocksOrTokens(), source.tokens, visibleRows, k.add(item.firstQuery, shift),
-                        k.add(item.lastQuery, shift), plan.tileKeys, source.stretches});
+                        k.add(item.lastQuery, shift), plan.tileKeys, source.stretches, plan.addsPartials ? plan.forced->keyBlock : 1});
   Slots slots(keySlots, source);
   if (plan.isKeyOuter)
     slots.useBlock(k, item.block, plan.selection().getKeyBlock());

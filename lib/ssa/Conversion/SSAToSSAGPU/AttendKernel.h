@@ -14,7 +14,8 @@
 //
 // With `mma_sync` all threads copy and multiply (AttendThreads.cpp). With `wgmma` the block has roles (AttendRoles.cpp): some warps copy, steps and items ahead
 // of those that multiply. Where an output is too wide for these and values are keys, two groups of them take turns (AttendTurns.cpp).
-// With `tcgen05` products are in tensor memory, and there are more roles (AttendTensorMemory.cpp); two blocks may make them together (AttendPair.cpp). Rows are stored in AttendStore.cpp.
+// With `tcgen05` products are in tensor memory, and there are more roles (AttendTensorMemory.cpp); two blocks may make them together (AttendPair.cpp). Rows are stored in AttendStore.cpp,
+// and outputs over other blocks are added in AttendForced.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +26,7 @@
 #include "Merge.h"
 #include "ScoreTiles.h"
 #include "TileEmitter.h"
+#include "ssa/IR/ForcedBlocks.h"
 
 namespace mlir::ssa {
 
@@ -56,6 +58,8 @@ struct AttendPlan {
   int64_t memberWords = 0; // of a union, see ScheduleAttr
   int64_t rowsPerList = 0; // of a union, and where keys come first: of a list of the op
   bool partialsInQuads = false; // columns of partial outputs stand in the order in which threads have them
+  std::optional<ForcedBlocks> forced = {}; // of key-outer: blocks that another kernel attends to, which adds the partial outputs to its own
+  bool addsPartials = false;               // this is the other kernel, which sees `forced` blocks
   int64_t width;             // elements that a thread copies at a time
   bool valuesAreKeys;        // values are the first columns of keys: they are there once
   bool hasQueryBoxes;        // tiles of queries are copied as boxes
@@ -96,6 +100,8 @@ struct AttendPlan {
   bool warpsHaveLists() const { return memberWords > 0 && first().stretches == 1 && groups == 1 && rowsPerList % 16 == 0 && !usesTensorMemory(); }
   /// All keys that an item has are one step.
   bool isOneStep() const { return isKeyOuter && selection().getKeyBlock() == tileKeys; }
+  /// Partial outputs of a list.
+  int64_t placesOfList() const { return forced ? forced->others : selection().getWidth(); }
   int64_t entriesOfTile() const { return tileRows / rowsOfBox; }
   int64_t tilesPerList() const { return ceilDiv(queryBlock * group, tileRows); }
   int64_t paddedDim() const { return ceilDiv(dim, 16) * 16; }
@@ -123,6 +129,8 @@ public:
   /// queries, what the rows of other parts are. Then, of every source, keys, values, how many tokens there are, the list if there is one and, of a union, its
   /// members, tensor maps of keys and values, captured values.
   enum Argument { queryArg, outputArg, lseArg, firstFreeArg };
+  /// Of a kernel that adds partial outputs to its own: these, and which rows they are of.
+  enum RunArgument { partialsArg = firstFreeArg, partialLsesArg, batchOfRunArg, firstCellOfRunArg, cellsOfRunArg, firstQueryOfRunArg, queriesOfRunArg, firstFreeRunArg };
   enum KeyOuterArgument { itemsArg = firstFreeArg, entriesArg, numItemsArg, batchArg, firstCellArg, firstListArg, numListsArg, firstFreeKeyOuterArg };
 
   AttendKernel(KernelBuilder &k, const AttendPlan &plan);
@@ -192,6 +200,7 @@ private:
   void readSizes();
   unsigned readSource(Source &source, unsigned next);
   Item decodeItem(Value item);
+  Item decodeItemOfRun(Value item);
   void setQueries(Item &item);
   Value getKeyOuterTotal();
   Value loadEntryOf(const Item &item, Value row);
@@ -364,6 +373,11 @@ private:
   SmallVector<unsigned> getPartsOf(const Softmax &softmax) const;
   AddedRows getOthers(const Softmax &softmax, ArrayRef<Value> factors, Value firstColumn);
   Value scaleRows(Value tile, Value factors);
+  Value getPartialOf(const Item &item, Value row, Value part);
+  Value loadLseOf(const Item &item, Value row, Value part);
+  std::pair<Value, Value> loadPart(const Item &item, const BufferView &partials, Value part);
+  Value getGreatestLse(const Item &item);
+  Value addPartials(const Item &item, State &state, Value reference);
   /// The part of `group` where groups have columns each; `state.sum` is that of all.
   void storePart(const Softmax &softmax, ScoreTiles &scores, State state, unsigned group);
 

@@ -101,12 +101,12 @@ AttendKernel::Item AttendKernel::decodeKeyOuterItem(Value number, ValueRange par
 AttendKernel::Row AttendKernel::getKeyOuterRow(const Item &item, Value row) { return getKeyOuterRow(item, row, getEntry(item, row)); }
 
 AttendKernel::Row AttendKernel::getKeyOuterRow(const Item &item, Value row, Value entry) {
-  Value inList = k.rem(k.add(item.firstRow, row), k.i32(plan.rowsPerList)), width = k.i32(plan.selection().getWidth());
+  Value inList = k.rem(k.add(item.firstRow, row), k.i32(plan.rowsPerList)), width = k.i32(plan.placesOfList());
   Value exists = k.ge(entry, k.i32(0)), known = k.max(entry, k.i32(0)), list = k.toIndex(k.div(known, width)), group = k.i32(plan.group);
   Value m = k.add(k.mul(k.add(k.getArgument(firstListArg), list), k.index(plan.queryBlock)), k.toIndex(k.div(inList, group)));
   Value head = k.add(k.mul(k.toI32(item.cell), group), k.rem(inList, group));
   Value place = k.add(k.mul(k.sub(item.cell, k.getArgument(firstCellArg)), k.getArgument(numListsArg)), list);
-  place = k.add(k.mul(place, k.index(plan.selection().getWidth())), k.toIndex(k.rem(known, width)));
+  place = k.add(k.mul(place, k.index(plan.placesOfList())), k.toIndex(k.rem(known, width)));
   Value partial = k.add(k.mul(place, k.index(plan.rowsPerList)), k.toIndex(inList));
   return {m, head, k.both(exists, k.lt(m, k.dim(queryView.buffer, 2))), partial};
 }

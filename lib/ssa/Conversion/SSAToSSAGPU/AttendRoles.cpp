@@ -310,13 +310,16 @@ SmallVector<Value> AttendKernel::consumeStep(const Slots &slots, ScoreTiles &sco
   }
   if (plan.groups > 1) // all groups have read the weights of the step before
     t.barrier();
+  // Rounded they take half of the registers, which those who add partial outputs need.
+  Value made = plan.addsPartials ? getWeights(softmax.weights) : Value();
   auto goOn = [&] { return SmallVector<Value>{rescale(output, softmax.rescale, softmax.isKept)}; };
   output = !isFirst ? goOn().front() : k.ifElse(isFirst, output.getType(), [&] {
     store(last, scores, {state.max, state.sum, output});
     return SmallVector<Value>{output}; // nothing is added to it
   }, goOn).front();
   SmallVector<Value> yielded = {softmax.max, softmax.sum, output};
-  Value made = getWeights(softmax.weights);
+  if (!made)
+    made = getWeights(softmax.weights);
   if (plan.groups == 1)
     yielded.push_back(made);
   yielded.push_back(isFirst ? k.ne(isFirst, k.bit(true)) : k.bit(true));

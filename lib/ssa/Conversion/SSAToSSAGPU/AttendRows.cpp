@@ -372,6 +372,30 @@ void AttendRowsKernel::build(HostFunction &host, TargetAttr target) {
   finish(getSharedBytes());
 }
 
+void ssa::requireAttendSizes(HostFunction &host, SparseAttendOp op) {
+  NamedBuffer q{"query", host.getBuffer(op.getQuery())}, k{"key", host.getBuffer(op.getKey())}, v{"value", host.getBuffer(op.getValue())};
+  host.requireSameDim(op, k, q, 0);
+  host.requireSameDim(op, v, k, 0);
+  host.requireSameDim(op, v, k, 2);
+  Emitter e(host.builder, op.getLoc());
+  if (op.getTokens()) {
+    NamedBuffer tokens{"tokens", host.getBuffer(op.getTokens())};
+    host.requireSameDim(op, tokens, q, 0);
+    if (!op.isGathered())
+      host.require(op, e.le(e.dim(k.buffer, 2), getNumBlocks(e, op.getBlocksOrTokens(), e.dim(tokens.buffer, 2))),
+                   "expected dimension 2 of 'key' to be at most the number of blocks of 'tokens'");
+  }
+  for (Value s : op.getSelections()) {
+    NamedBuffer lists{"selections", host.getBuffer(s)};
+    host.requireSameDim(op, lists, q, 0);
+    if (op.isGathered())
+      host.requireSameDim(op, k, lists, 2);
+    Value rows = e.dim(lists.buffer, 2), wanted = e.ceilDiv(e.dim(q.buffer, 2), e.index(cast<SelectionType>(s.getType()).getQueryBlock()));
+    host.require(op, e.either(e.eq(rows, e.index(1)), e.eq(rows, wanted)),
+                 "expected dimension 2 of 'selections' to be 1 or the number of query blocks of 'query'");
+  }
+}
+
 LogicalResult ssa::convertAttendRows(HostFunction &host, SparseAttendOp op) {
   TargetAttr target = TargetAttr::of(op);
   if (!target)

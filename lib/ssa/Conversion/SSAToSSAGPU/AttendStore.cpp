@@ -99,12 +99,15 @@ void AttendKernel::storePart(const Softmax &softmax, ScoreTiles &scores, State s
   const Item &item = softmax.item;
   Type f32 = k.builder.getF32Type();
   State initial = getInitialState();
+  Value reference = plan.addsPartials ? addPartials(item, state, scores.getNaturalReference(state.max)) : Value();
   // An empty row has sum 0 and is 0 / 1.
   Value one = t.constant(t.rowsType(f32), k.builder.getF32FloatAttr(1));
   Value isEmpty = arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, state.sum, initial.sum);
   Value factor = k.fdiv(one, k.select(isEmpty, one, state.sum));
   Value log = math::LogOp::create(k.builder, k.loc, state.sum, arith::FastMathFlags::afn); // off by 2^-22
-  Value lse = k.select(isEmpty, initial.max, k.fadd(plan.takesTurns ? scores.getHeldReference(state.max) : scores.getNaturalReference(state.max), log));
+  if (!reference)
+    reference = plan.takesTurns ? scores.getHeldReference(state.max) : scores.getNaturalReference(state.max);
+  Value lse = k.select(isEmpty, initial.max, k.fadd(reference, log));
   int64_t columns = plan.takesTurns ? getColumnsOfGroup() : plan.valueDim;
   Joined joined = join(softmax, lse, k.index(group * columns));
   factor = joined.factor ? k.fmul(factor, joined.factor) : factor;

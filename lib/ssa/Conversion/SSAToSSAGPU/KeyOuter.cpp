@@ -27,7 +27,7 @@ KeyOuter::KeyOuter(HostFunction &host, SparseAttendOp op, const AttendPlan &plan
   Type element = e.builder.getF32Type();
   if (plan.partials == Partials::bf16)
     element = e.builder.getBF16Type();
-  int64_t rowsOfList = plan.cells / type.getHeads() * plan.rowsPerList * type.getWidth(), rowBytes = plan.valueDim * element.getIntOrFloatBitWidth() / 8 + 4;
+  int64_t rowsOfList = plan.cells / type.getHeads() * plan.rowsPerList * plan.placesOfList(), rowBytes = plan.valueDim * element.getIntOrFloatBitWidth() / 8 + 4;
   int64_t most = std::max<int64_t>(getMostBytes(op) / mostLanes / (rowsOfList * rowBytes), 1);
   int64_t near = std::max<int64_t>(nearBytes / (plan.rowsPerList * plan.dim * cast<MemRefType>(host.getBuffer(op.getQuery()).getType()).getElementTypeBitWidth() / 8), 1);
   lists = e.ceilDiv(e.dim(host.getBuffer(op.getQuery()), 2), e.index(plan.queryBlock));
@@ -43,14 +43,13 @@ KeyOuter::KeyOuter(HostFunction &host, SparseAttendOp op, const AttendPlan &plan
   ranges = e.ceilDiv(lists, capacity);
   count = e.mul(e.dim(host.getBuffer(op.getQuery()), 0), e.mul(headRanges, ranges));
   lanes = e.max(e.min(count, e.index(mostLanes)), e.index(1));
-  transposed.emplace(host, op, heads, capacity, lanes, plan.cells / type.getHeads(), plan.rowsPerList, plan.tileRows);
+  transposed.emplace(host, op, plan.forced, heads, capacity, lanes, plan.cells / type.getHeads(), plan.rowsPerList, plan.tileRows);
   Value rows = e.mul(e.mul(capacity, heads), e.index(rowsOfList));
   outputs = LaneBuffer(host, op.getLoc(), lanes, rows, {e.builder.getIndexAttr(plan.valueDim)}, element);
   lses = LaneBuffer(host, op.getLoc(), lanes, rows, {}, e.builder.getF32Type());
 }
 
-LogicalResult KeyOuter::build(Value output, Value lse, const JoinArguments *further,
-                              llvm::function_ref<LogicalResult(const PartialOutputs &partials, ValueRange transposed, Value items)> attend) {
+LogicalResult KeyOuter::build(Value output, Value lse, const JoinArguments *further, Attend attend, Finish finish) {
   Emitter e(host.builder, op.getLoc());
   auto loop = scf::ForOp::create(host.builder, op.getLoc(), e.index(0), count, e.index(1));
   loop->setAttr(lanesAttrName, host.builder.getI64IntegerAttr(mostLanes));
@@ -65,10 +64,14 @@ LogicalResult KeyOuter::build(Value output, Value lse, const JoinArguments *furt
     buffer->select(host, range.lane);
   PartialOutputs partials{outputs.here, lses.here, plan.partialsInQuads};
   transposed->build(range, partials.lses);
-  Value firstCell = e.mul(range.firstHead, e.index(plan.cells / type.getHeads()));
-  LogicalResult result = attend(partials, {transposed->items.here, transposed->entries.here, transposed->numItems.here, range.batch, firstCell, range.first, range.count},
-                                e.mul(transposed->mostItems, e.index(plan.cells / type.getHeads())));
-  join(range, partials, output, lse, further);
+  Value cellsOfHead = e.index(plan.cells / type.getHeads());
+  Run run{range.batch, e.mul(range.firstHead, cellsOfHead), e.mul(range.heads, cellsOfHead), range.first, range.count};
+  LogicalResult result = attend(partials, {transposed->items.here, transposed->entries.here, transposed->numItems.here, run.batch, run.firstCell, run.firstList, run.lists},
+                                e.mul(transposed->mostItems, cellsOfHead));
+  if (finish && succeeded(result))
+    result = finish(partials, run);
+  else
+    join(range, partials, output, lse, further);
   host.loop = nullptr;
   return result;
 }

@@ -17,10 +17,17 @@ class KeyOuter {
 public:
   KeyOuter(HostFunction &host, SparseAttendOp op, const AttendPlan &plan);
 
+  /// Which rows are worked on in a run: a sequence, some cells and some lists of it; host values.
+  struct Run {
+    Value batch, firstCell, cells, firstList, lists;
+  };
+  using Attend = llvm::function_ref<LogicalResult(const PartialOutputs &partials, ValueRange transposed, Value items)>;
+  using Finish = llvm::function_ref<LogicalResult(const PartialOutputs &partials, const Run &run)>;
+
   /// Calls `attend` once, in the loop: it makes the kernel that writes partial outputs, whose arguments after the usual ones are `transposed`;
-  /// there are at most `items` items. `further` says with what rows are joined behind; it may be null.
-  LogicalResult build(Value output, Value lse, const JoinArguments *further,
-                      llvm::function_ref<LogicalResult(const PartialOutputs &partials, ValueRange transposed, Value items)> attend);
+  /// there are at most `items` items. These are joined by the kernel that `finish` makes; where it is null, here: `further` says with what rows are joined behind;
+  /// it may be null.
+  LogicalResult build(Value output, Value lse, const JoinArguments *further, Attend attend, Finish finish);
 
 private:
   void join(const ListRange &range, const PartialOutputs &partials, Value output, Value lse, const JoinArguments *further);

@@ -55,7 +55,7 @@ void KeySlots::useRange(Emitter &e) {
     int64_t window = c.mask.getWindow();
     if (!c.mask.getCausal())
       end = e.min(end, e.max(e.add(c.lastPosition, e.i32(window)), zero));
-    windowBegin = e.min(e.max(e.sub(c.firstPosition, e.i32(window - 1)), zero), end);
+    windowBegin = e.min(e.max(e.sub(getWindowEnd(e, c.firstPosition), e.i32(window - 1)), zero), end);
     if (c.mask.getSink()) {
       Value length = e.i32(getLength());
       sinkEnd = e.min(e.min(e.i32(c.mask.getSink()), c.keyRows), windowBegin);
@@ -270,7 +270,7 @@ Value KeySlots::isAllVisible(Emitter &e, const Stretch &stretch) const {
   if (int64_t window = config.mask.getWindow()) {
     if (!blocks.isTokens()) // not worth the thought: summaries are few
       return e.ne(stretch.base, stretch.base);
-    all = e.both(all, e.lt(e.sub(config.lastPosition, e.i32(window)), stretch.base));
+    all = e.both(all, e.lt(e.sub(getWindowEnd(e, config.lastPosition), e.i32(window)), stretch.base));
     if (!config.mask.getCausal())
       all = e.both(all, e.lt(last, e.add(config.firstPosition, e.i32(window))));
   }
@@ -307,6 +307,14 @@ Value KeySlots::splatLike(Emitter &e, Value like, Value scalar) const {
   return ssa_gpu::BroadcastOp::create(e.builder, e.loc, tile, map);
 }
 
+Value KeySlots::getWindowEnd(Emitter &e, Value position) const {
+  if (config.windowStep == 1)
+    return position;
+  auto constant = [&](int64_t c) { return splatLike(e, position, e.i32(c)); };
+  Value step = constant(config.windowStep), known = e.max(position, constant(0)); // before the first token a query sees nothing
+  return e.add(e.mul(e.div(known, step), step), constant(config.windowStep - 1));
+}
+
 Value KeySlots::isVisible(Emitter &e, Value number, Value first, Value last) const {
   auto constant = [&](int64_t c) { return splatLike(e, number, e.i32(c)); };
   Value isNumber = e.ne(number, constant(none));
@@ -326,7 +334,7 @@ Value KeySlots::isVisible(Emitter &e, Value number, Value first, Value last) con
   if (!window)
     return visible;
   Value existingEnd = blocks.isTokens() ? end : e.min(end, splatLike(e, number, e.sub(config.tokens, e.i32(1))));
-  Value inWindow = e.lt(e.sub(first, constant(window)), existingEnd);
+  Value inWindow = e.lt(e.sub(getWindowEnd(e, first), constant(window)), existingEnd);
   if (!causal)
     inWindow = e.both(inWindow, e.lt(begin, e.add(last, constant(window))));
   if (config.mask.getSink())

@@ -36,6 +36,7 @@ public:
     Value firstPosition, lastPosition; // of the tile's queries
     int64_t tileKeys;
     int64_t stretches = 1; // of neighbours that a step is, see ScheduleAttr
+    int64_t windowStep = 1; // a window ends with the last of so many positions that a query is one of
   };
   KeySlots(Emitter &e, const Config &config) : config(config) {}
 
@@ -93,6 +94,9 @@ public:
   Value isInSight(Emitter &e, Value number) const { return isVisible(e, number, config.firstPosition, config.lastPosition); }
   /// True where the mask allows a number to a query that stands at `position`; both scalars or tiles.
   Value isVisible(Emitter &e, Value number, Value position) const { return isVisible(e, number, position, position); }
+
+  /// Where the window of a query at `position` ends, both scalars or tiles.
+  Value getWindowEnd(Emitter &e, Value position) const;
 
   Value steps;   // how many
   Value firstStep; // the first of them, null: 0

@@ -75,7 +75,7 @@ Value ScoreTiles::hideOutside(Value logits, const KeySlots::Step &step) {
     return causal ? e.min(last, e.sub(seen, shift)) : last;
   }));
   if (window) {
-    Value isNear = e.ge(column, columnOf(e.sub(position, constant(window - 1))));
+    Value isNear = e.ge(column, columnOf(e.sub(slots.getWindowEnd(e, position), constant(window - 1))));
     if (!causal)
       isNear = e.both(isNear, e.le(column, columnOf(e.add(position, constant(window - 1)))));
     if (sink)

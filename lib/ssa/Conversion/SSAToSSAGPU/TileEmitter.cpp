@@ -206,6 +206,15 @@ void TileEmitter::storeRows(Value tile, Value target, int64_t columns, int64_t w
   });
 }
 
+Value TileEmitter::loadRows(Value source, int64_t columns, llvm::function_ref<RowPlace(Value)> place) {
+  auto op = ssa_gpu::LoadRowsOp::create(builder, loc, accumulatorType(columns, cast<MemRefType>(source.getType()).getElementType()), source);
+  buildBody(op.getBody(), [&](Value row) {
+    RowPlace p = place(row);
+    return SmallVector<Value>{p.begin, p.exists};
+  });
+  return op;
+}
+
 void TileEmitter::storeColumns(Value tile, Value target, Value count, llvm::function_ref<RowPlace(Value)> place) {
   auto op = ssa_gpu::StoreColumnsOp::create(builder, loc, tile, target, count);
   buildBody(op.getBody(), [&](Value column) {

@@ -23,20 +23,21 @@ static constexpr int64_t listsOfStretch = 4096;
 /// A word of bits, and how many bits are set in those before of its stretch.
 enum MarkPart { wordPart, beforePart, numMarkParts };
 
-TransposedLists::TransposedLists(HostFunction &host, SparseAttendOp op, Value heads, Value capacity, Value lanes, int64_t cells, int64_t rows, int64_t tileRows)
-    : host(host), op(op), type(cast<SelectionType>(op.getSelections().front().getType())), cells(cells), rows(rows), tileRows(tileRows),
-      lists(host.getBuffer(op.getSelections().front())) {
+TransposedLists::TransposedLists(HostFunction &host, SparseAttendOp op, std::optional<ForcedBlocks> forced, Value heads, Value capacity, Value lanes, int64_t cells,
+                                 int64_t rows, int64_t tileRows)
+    : host(host), op(op), type(cast<SelectionType>(op.getSelections().front().getType())), forced(forced), firstPlace(forced ? forced->init : 0),
+      places(forced ? forced->others : type.getWidth()), cells(cells), rows(rows), tileRows(tileRows), lists(host.getBuffer(op.getSelections().front())) {
   Emitter e(host.builder, op.getLoc());
   auto allocate = [&](Value size, ArrayRef<OpFoldResult> others = {}) { return LaneBuffer(host, op.getLoc(), lanes, size, others, e.builder.getI32Type()); };
   blocks = e.ceilDiv(e.dim(host.getBuffer(op.getKey()), 2), e.index(type.getKeyBlock()));
-  Value all = e.mul(blocks, heads), places = e.mul(e.mul(capacity, heads), e.index(type.getWidth()));
+  Value all = e.mul(blocks, heads), most = e.mul(e.mul(capacity, heads), e.index(places));
   marks = allocate(all, {e.ceilDiv(capacity, e.index(bits)), e.builder.getIndexAttr(numMarkParts)});
   Value stretches = e.ceilDiv(capacity, e.index(listsOfStretch)), sizes = e.mul(all, stretches);
   counts = allocate(sizes);
   firstEntries = allocate(e.add(sizes, e.index(1)));
   firstItems = allocate(all);
-  entries = allocate(places);
-  mostItems = e.add(all, e.ceilDiv(e.mul(places, e.index(rows)), e.index(tileRows)));
+  entries = allocate(most);
+  mostItems = e.add(all, e.ceilDiv(e.mul(most, e.index(rows)), e.index(tileRows)));
   items = allocate(mostItems, {e.builder.getIndexAttr(numItemParts)});
   numItems = allocate(e.index(1));
 }
@@ -63,8 +64,8 @@ namespace {
 class MarkKernel : public BlockKernel {
 public:
   enum Argument { listsArg, marksArg, countsArg, queriesArg, tokensArg, blocksArg, batchArg, headArg, firstArg, countArg };
-  MarkKernel(HostFunction &host, SparseAttendOp op, SelectionType type, ValueRange arguments)
-      : BlockKernel(host.builder, op, "ssa_mark_lists", threads, arguments), op(op), type(type),
+  MarkKernel(HostFunction &host, SparseAttendOp op, SelectionType type, std::optional<ForcedBlocks> forced, ValueRange arguments)
+      : BlockKernel(host.builder, op, "ssa_mark_lists", threads, arguments), op(op), type(type), forced(forced),
         bitsOfBlocks(addShared(builder.getI32Type(), blocksOfItem * wordsOfBlock)) {}
 
   void buildItem(Value item);
@@ -78,11 +79,12 @@ private:
 
   SparseAttendOp op;
   SelectionType type;
+  std::optional<ForcedBlocks> forced;
   Value bitsOfBlocks;
 };
 } // namespace
 
-/// Whether the block begins before or at the last query of the list. Positions fit 32 bits, and a block that is longer than that is one.
+/// Whether the block begins before or at the last query of the list and is not forced; the first of those that are are not looked at. Positions fit 32 bits, and a block that is longer than that is one.
 Value MarkKernel::isInSight(Value list, Value number) {
   MaskAttr mask = op.getMask().value_or(nullptr);
   if (!mask || !mask.getCausal())
@@ -90,7 +92,8 @@ Value MarkKernel::isInSight(Value list, Value number) {
   BlocksAttr blocks = op.getBlocksOrTokens();
   int64_t queryBlock = type.getQueryBlock();
   // Of the first list, and of the last query: what does not depend on the list is computed once.
-  Value room = sub(index(-(blocks.getOffset() + blocks.getSize() - 1)), sub(getArgument(queriesArg), getArgument(tokensArg)));
+  int64_t hidden = blocks.getOffset() + blocks.getSize() - 1 + (forced ? forced->local * forced->keyBlock : 0);
+  Value room = sub(index(-hidden), sub(getArgument(queriesArg), getArgument(tokensArg)));
   Value first = add(room, add(mul(getArgument(firstArg), index(queryBlock)), index(queryBlock - 1))), last = add(room, sub(getArgument(queriesArg), index(1)));
   Value length = i32(std::min<int64_t>(type.getKeyBlock() * blocks.getStride(), std::numeric_limits<int32_t>::max()));
   return ge(min(add(toI32(first), mul(list, i32(queryBlock))), toI32(last)), mul(number, length));
@@ -99,11 +102,11 @@ Value MarkKernel::isInSight(Value list, Value number) {
 /// Some neighbouring threads have the numbers of a list. What is loaded for lists to come is under way meanwhile.
 void MarkKernel::setBits(Value head, Value firstBlock, Value begin, Value end) {
   constexpr int64_t ahead = 4;
-  int64_t width = type.getWidth(), threadsOfList = std::min<int64_t>(llvm::PowerOf2Ceil(width), threads), step = threads / threadsOfList;
+  int64_t width = forced ? forced->others : type.getWidth(), before = forced ? forced->init : 0, threadsOfList = std::min<int64_t>(llvm::PowerOf2Ceil(width), threads), step = threads / threadsOfList;
   Value buffer = getArgument(listsArg), place = rem(thread(), i32(threadsOfList)), own = div(thread(), i32(threadsOfList));
   Value lastRow = sub(dim(buffer, 2), index(1)), blocksHere = min(sub(toI32(getArgument(blocksArg)), firstBlock), i32(blocksOfItem));
   for (int64_t firstPlace = 0; firstPlace < width; firstPlace += threadsOfList) {
-    Value inList = add(place, i32(firstPlace)), bound = select(lt(inList, i32(width)), blocksHere, i32(0)), column = toIndex(min(inList, i32(width - 1)));
+    Value inList = add(place, i32(firstPlace)), bound = select(lt(inList, i32(width)), blocksHere, i32(0)), column = toIndex(add(min(inList, i32(width - 1)), i32(before)));
     // Before the first list there are none, which are in no item.
     loop(sub(own, i32(ahead * step)), sub(end, begin), i32(step), SmallVector<Value>(ahead, i32(-1)), [&](Value i, ValueRange numbers) {
       // One list may serve all.
@@ -157,7 +160,7 @@ void MarkKernel::buildItem(Value item) {
 void TransposedLists::buildMarks(const ListRange &range) {
   Emitter e(host.builder, op.getLoc());
   Value queries = e.dim(host.getBuffer(op.getQuery()), 2), tokens = e.dim(host.getBuffer(op.getTokens() ? op.getTokens() : op.getKey()), 2);
-  MarkKernel k(host, op, type, {lists, marks.here, counts.here, queries, tokens, blocks, range.batch, range.firstHead, range.first, range.count});
+  MarkKernel k(host, op, type, forced, {lists, marks.here, counts.here, queries, tokens, blocks, range.batch, range.firstHead, range.first, range.count});
   Value groups = e.mul(range.heads, e.ceilDiv(blocks, e.index(MarkKernel::blocksOfItem)));
   k.forEachItem(e.mul(groups, e.ceilDiv(range.count, e.index(listsOfStretch))), [&](Value item) { k.buildItem(item); });
   k.finish();
@@ -257,7 +260,6 @@ void TransposedLists::buildEntries(const ListRange &range, Value lses) {
   BlockKernel k(host.builder, op, "ssa_write_entries", threads,
                 {lists, marks.here, firstEntries.here, firstItems.here, entries.here, items.here, lses, blocks, range.batch, range.firstHead, range.heads, range.first, range.count});
   Emitter e(host.builder, op.getLoc());
-  int64_t width = type.getWidth();
   // Where the entries of a block and stretch begin.
   auto loadFirst = [&](Value block, Value stretch) {
     Value stretches = k.ceilDiv(k.getArgument(countArg), k.index(listsOfStretch));
@@ -274,13 +276,13 @@ void TransposedLists::buildEntries(const ListRange &range, Value lses) {
   };
   auto writeNone = [&](Value head, Value place) {
     k.loop(k.index(0), k.index(cells * rows), k.index(1), [&](Value i) {
-      Value cell = k.add(k.mul(head, k.index(cells)), k.div(i, k.index(rows))), inCell = k.add(k.mul(cell, k.mul(k.getArgument(countArg), k.index(width))), place);
+      Value cell = k.add(k.mul(head, k.index(cells)), k.div(i, k.index(rows))), inCell = k.add(k.mul(cell, k.mul(k.getArgument(countArg), k.index(places))), place);
       k.store(k.f32(-std::numeric_limits<double>::infinity()), k.getArgument(lsesArg), k.add(k.mul(inCell, k.index(rows)), k.rem(i, k.index(rows))));
     });
   };
   auto writeEntry = [&](Value head, Value place) {
-    Value list = k.div(place, k.index(width)), row = getListRow(k, k.getArgument(listsArg), k.getArgument(firstArg), list);
-    Value number = k.load(k.getArgument(listsArg), {k.getArgument(batchArg), k.add(k.getArgument(headArg), head), row, k.rem(place, k.index(width))});
+    Value list = k.div(place, k.index(places)), row = getListRow(k, k.getArgument(listsArg), k.getArgument(firstArg), list);
+    Value number = k.load(k.getArgument(listsArg), {k.getArgument(batchArg), k.add(k.getArgument(headArg), head), row, k.add(k.rem(place, k.index(places)), k.index(firstPlace))});
     Value isWritten = k.ifElse(k.ult(number, k.toI32(k.getArgument(blocksArg))), k.builder.getI1Type(), [&] {
       Value block = k.add(k.mul(head, k.getArgument(blocksArg)), k.toIndex(number));
       Value mark = k.loadVector(k.getArgument(marksArg), {block, k.div(list, k.index(bits)), k.index(0)}, numMarkParts);
@@ -294,14 +296,14 @@ void TransposedLists::buildEntries(const ListRange &range, Value lses) {
     }, [&] { return SmallVector<Value>{k.bit(false)}; })[0];
     k.ifThen(k.eq(isWritten, k.bit(false)), [&] { writeNone(head, place); });
   };
-  auto perHead = [&](Emitter &e, Value lists) { return e.ceilDiv(e.mul(lists, e.index(width)), e.index(threads)); };
+  auto perHead = [&](Emitter &e, Value lists) { return e.ceilDiv(e.mul(lists, e.index(places)), e.index(threads)); };
   Value all = e.mul(blocks, range.heads), warps = e.index(threads / warpSize);
   Value total = e.add(e.mul(perHead(e, range.count), range.heads), e.ceilDiv(all, warps));
   k.forEachItem(total, [&](Value item) {
     Value parts = perHead(k, k.getArgument(countArg)), forEntries = k.mul(parts, k.getArgument(headsArg));
     k.ifThenElse(k.lt(item, forEntries), [&] {
       Value head = item, place = k.add(k.mul(k.split(head, parts), k.index(threads)), k.threadId());
-      k.ifThen(k.lt(place, k.mul(k.getArgument(countArg), k.index(width))), [&] { writeEntry(head, place); });
+      k.ifThen(k.lt(place, k.mul(k.getArgument(countArg), k.index(places))), [&] { writeEntry(head, place); });
     }, [&] {
       Value block = k.add(k.mul(k.sub(item, forEntries), k.index(k.getNumWarps())), k.toIndex(k.warp()));
       k.ifThen(k.lt(block, k.mul(k.getArgument(blocksArg), k.getArgument(headsArg))), [&] { writeItems(block); });

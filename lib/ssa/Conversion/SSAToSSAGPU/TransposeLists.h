@@ -6,6 +6,7 @@
 #define SSA_LIB_CONVERSION_SSATOSSAGPU_TRANSPOSELISTS_H
 
 #include "Conversion.h"
+#include "ssa/IR/ForcedBlocks.h"
 
 namespace mlir::ssa {
 
@@ -19,8 +20,9 @@ struct ListRange {
 /// and *items*, up to so many rows of a block's entries. All is made on the device, in the same order on every run.
 class TransposedLists {
 public:
-  /// Memory of `lanes` for up to `capacity` lists of each of up to `heads` heads. An entry has `rows` rows in each of `cells`, an item up to `tileRows`.
-  TransposedLists(HostFunction &host, SparseAttendOp op, Value heads, Value capacity, Value lanes, int64_t cells, int64_t rows, int64_t tileRows);
+  /// Memory of `lanes` for up to `capacity` lists of each of up to `heads` heads. An entry has `rows` rows in each of `cells`, an item up to `tileRows`. Of lists
+  /// with `forced` blocks only the others count.
+  TransposedLists(HostFunction &host, SparseAttendOp op, std::optional<ForcedBlocks> forced, Value heads, Value capacity, Value lanes, int64_t cells, int64_t rows, int64_t tileRows);
 
   /// Makes the kernels for some of the lists. Places that stand for nothing have rows in `lses`, too, cell x list x place x row: these are `-inf`.
   void build(const ListRange &range, Value lses);
@@ -28,7 +30,7 @@ public:
   /// An item: head * blocks + block, where heads count from the range's first; the block's first entry, how many it has, and the first of their rows that is the item's.
   enum ItemPart { blockPart, firstEntryPart, entriesPart, firstRowPart, numItemParts };
   LaneBuffer items;    // number of items x parts, i32
-  LaneBuffer entries;  // list * width + place in it, where lists count from the range's first; i32
+  LaneBuffer entries;  // list * places + place in it, where lists count from the range's first and places from the first that counts; i32
   LaneBuffer numItems; // i32, one
   Value mostItems; // an index of the host function
 
@@ -40,6 +42,8 @@ private:
   HostFunction &host;
   SparseAttendOp op;
   SelectionType type;
+  std::optional<ForcedBlocks> forced;
+  int64_t firstPlace, places; // of a list, that count
   int64_t cells, rows, tileRows;
   Value lists, blocks;       // of each head
   LaneBuffer marks;          // a bit for every block and list, and sums of them

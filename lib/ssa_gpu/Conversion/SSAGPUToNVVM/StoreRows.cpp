@@ -1,4 +1,4 @@
-//===- StoreRows.cpp - Rows of tiles to memory ----------------------------===//
+//===- StoreRows.cpp - Rows of tiles to memory, and back ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
@@ -276,8 +276,50 @@ struct ConvertStoreRows : OpConversionPattern<StoreRowsOp> {
   }
 };
 
+/// Of every 32 columns the four lanes of a row have 16 bytes each.
+struct ConvertLoadRows : OpConversionPattern<LoadRowsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(LoadRowsOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    RankedTensorType tile = op.getTile().getType();
+    Type type = cast<MemRefType>(op.getSource().getType()).getElementType();
+    constexpr int64_t width = 8, lanes = 4;
+    Value base = e.globalAddress(op.getSource());
+    SmallVector<Value> values(getValuesPerThread(tile));
+    for (unsigned half : {0, 1}) {
+      SmallVector<Value> place = e.inlineBody(op.getBody(), e.row(half, tile));
+      Value row = e.offset(e.element(base, place[0], type), e.mul(e.rem(e.lane(), lanes), width * 2));
+      for (int64_t first = 0; first < tile.getDimSize(1); first += lanes * width)
+        for (auto [i, value] : llvm::enumerate(load(e, e.offset(row, first * 2), place[1], type)))
+          values[first / 2 + i / 2 * 4 + 2 * half + i % 2] = value;
+    }
+    rewriter.replaceOp(op, e.fromElements(values));
+    return success();
+  }
+
+private:
+  /// Eight neighbours, zeros where the row is not read: a predicate, as no other load is to wait behind a branch.
+  static SmallVector<Value> load(ThreadEmitter &e, Value address, Value isRead, Type type) {
+    constexpr StringLiteral text = "mov.b32 $0, 0;\n\tmov.b32 $1, 0;\n\tmov.b32 $2, 0;\n\tmov.b32 $3, 0;\n\t"
+                                   "@$5 ld.global.L1::no_allocate.v4.b32 {$0, $1, $2, $3}, [$4];";
+    OpBuilder &b = e.builder;
+    auto words = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(4, b.getI32Type()));
+    Value loaded = LLVM::InlineAsmOp::create(b, e.loc, words, ValueRange{address, isRead}, text, "=&r,=&r,=&r,=&r,l,b", /*has_side_effects=*/false,
+                                             /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                                             LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr())
+                       .getResult(0);
+    SmallVector<Value> values;
+    for (int64_t i = 0; i < 4; ++i) {
+      Value word = LLVM::ExtractValueOp::create(b, e.loc, loaded, i);
+      llvm::append_range(values, e.elements(LLVM::BitcastOp::create(b, e.loc, VectorType::get({2}, type), word)));
+    }
+    return values;
+  }
+};
+
 } // namespace
 
 void ssa_gpu::populateStorePatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<ConvertStoreRows>(converter, patterns.getContext());
+  patterns.add<ConvertStoreRows, ConvertLoadRows>(converter, patterns.getContext());
 }
