@@ -101,6 +101,8 @@ def measure(row, options, bundles):
 
 def print_result(result):
     notes = f"  neighbouring lists share {result['agreement']:.0%}" if "agreement" in result else ""
+    if result.get("cores"):
+        notes += f"  {result['cores']} core{'s' if result['cores'] > 1 else ''}"
     floor = f": floor {result['floor_ms']:.3f} ms" if result["floor_ms"] else ""
     print(f"\n{result['name']}, {result['title']}{floor}{notes}")
     best = min(result["ms"].values(), default=0)

@@ -22,10 +22,13 @@ void buildSSAOptimizePipeline(OpPassManager &pm);
 /// All that is decided before there are kernels, on patterns: what is fused, joined and sorted, schedules, chunks. Takes modules that have a target.
 void buildSSADecisionsPipeline(OpPassManager &pm, const SSASelectSchedulePassOptions &schedules = {});
 
-/// From patterns that are decided to kernels.
-void buildSSADecidedToKernelsPipeline(OpPassManager &pm, const ssa_gpu::ConvertSSAGPUToNVVMPassOptions &lowering = {});
+/// From patterns that are decided to kernels that work on tiles.
+void buildSSADecidedToTilesPipeline(OpPassManager &pm);
 
-/// Both: from patterns to kernels: every public function becomes a host function on buffers that launches kernels, beside a
+/// From tiles to what a thread has of them and does.
+void buildSSATilesToKernelsPipeline(OpPassManager &pm, const ssa_gpu::ConvertSSAGPUToNVVMPassOptions &lowering = {});
+
+/// All three: from patterns to kernels: every public function becomes a host function on buffers that launches kernels, beside a
 /// `gpu.module` with these. Takes modules that have a target; those already in that form pass through.
 void buildSSAToKernelsPipeline(OpPassManager &pm);
 

@@ -48,11 +48,18 @@ LogicalResult ChipCompilation::decide(StringRef chip) {
   return result;
 }
 
-LogicalResult ChipCompilation::makeKernels() {
-  if (failed(run("Kernels", module, [&](OpPassManager &pm) { buildSSADecidedToKernelsPipeline(pm, options.lowering); })))
-    return failure();
+/// While they are tiles: then there is half as much to verify, and their own ops say most. What becomes of it is verified as LLVM IR.
+LogicalResult ChipCompilation::verifyKernels() {
   TimingScope scope = timing.nest("Verifier");
   return success(succeeded(checkComplete()) && succeeded(verify(module)));
+}
+
+LogicalResult ChipCompilation::makeKernels() {
+  if (failed(run("Kernels of tiles", module, buildSSADecidedToTilesPipeline)) || failed(verifyKernels()))
+    return failure();
+  if (failed(run("Kernels of threads", module, [&](OpPassManager &pm) { buildSSATilesToKernelsPipeline(pm, options.lowering); })))
+    return failure();
+  return options.emission == Emission::MLIR ? verify(module) : success();
 }
 
 LogicalResult ChipCompilation::makePlans() {

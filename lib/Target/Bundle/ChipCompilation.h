@@ -34,6 +34,7 @@ private:
   /// Runs the passes of one pipeline, whose times are told under `name`.
   LogicalResult run(StringRef name, ModuleOp where, llvm::function_ref<void(OpPassManager &)> build);
   LogicalResult checkComplete();
+  LogicalResult verifyKernels();
 
   ModuleOp module;
   const CompileOptions &options;

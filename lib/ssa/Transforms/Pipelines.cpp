@@ -37,7 +37,7 @@ static void addToFunctions(OpPassManager &pm, llvm::function_ref<void(OpPassMana
   add(pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>());
 }
 
-void ssa::buildSSADecidedToKernelsPipeline(OpPassManager &pm, const ssa_gpu::ConvertSSAGPUToNVVMPassOptions &lowering) {
+void ssa::buildSSADecidedToTilesPipeline(OpPassManager &pm) {
   pm.addPass(createConvertSSAToSSAGPUPass());
   // Kernels are simplified and compared while they are short. What lowering them leaves to do, LLVM does faster.
   GreedyRewriteConfig inOrder;
@@ -49,6 +49,9 @@ void ssa::buildSSADecidedToKernelsPipeline(OpPassManager &pm, const ssa_gpu::Con
     functions.addPass(createCanonicalizerPass(inOrder));
   });
   pm.addPass(createSSAMergeKernelsPass());
+}
+
+void ssa::buildSSATilesToKernelsPipeline(OpPassManager &pm, const ssa_gpu::ConvertSSAGPUToNVVMPassOptions &lowering) {
   pm.addNestedPass<gpu::GPUModuleOp>(ssa_gpu::createSSAGPUVerifySyncPass());
   pm.addPass(ssa_gpu::createSSAGPUAllocatePass());
   pm.addNestedPass<gpu::GPUModuleOp>(ssa_gpu::createConvertSSAGPUToNVVMPass(lowering));
@@ -59,7 +62,8 @@ void ssa::buildSSADecidedToKernelsPipeline(OpPassManager &pm, const ssa_gpu::Con
 
 void ssa::buildSSAToKernelsPipeline(OpPassManager &pm) {
   buildSSADecisionsPipeline(pm);
-  buildSSADecidedToKernelsPipeline(pm);
+  buildSSADecidedToTilesPipeline(pm);
+  buildSSATilesToKernelsPipeline(pm);
 }
 
 void ssa::registerSSAPipelines() {
