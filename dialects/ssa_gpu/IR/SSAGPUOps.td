@@ -117,6 +117,13 @@ def SSAGPU_CopyBlockOp : SSAGPU_Op<"copy_block", []> {
   let assemblyFormat = "$source `[` $begin `]` `stride` $stride `to` $tile attr-dict `:` type($source) `,` type($tile)";
 }
 
+def SSAGPU_FetchAheadOp : SSAGPU_Op<"fetch_ahead"> {
+  let summary = "bring what is read soon to the second-level cache";
+  let description = "Nobody waits. `bytes` from element `begin` of the buffer on, which the threads of the role or block share.";
+  let arguments = (ins AnyMemRef:$source, Index:$begin, I64Attr:$bytes);
+  let assemblyFormat = "$source `[` $begin `]` attr-dict `:` type($source)";
+}
+
 def SSAGPU_ConvertRowsOp : SSAGPU_Op<"convert_rows", []> {
   let summary = "gather rows of a buffer into a tile through registers, converted to the tile's element type";
   let description = [{

@@ -118,7 +118,7 @@ func.func @window(%q: !q, %k: !kv, %v: !kv) -> !q {
 // CHECK: ssa_gpu.columns %{{.*}} {first = 0 : i64} : <64x320xbf16> -> <64x256xbf16>
 // CHECK: ssa_gpu.mma wgmma async %{{.*}}, %{{.*}}, %{{.*}} : !ssa_gpu.shared<64x64xbf16>, <64x256xbf16>
 // The end of a list is looked for, and the rows of its first step are looked up, before producers wait for room; queries come first, then the keys of the
-// groups, numbers behind the copies of a part, which do not wait for them.
+// groups, numbers behind the copies of a part, which do not wait for them. The list of the next item is fetched ahead.
 // CHECK: }, {
 // CHECK: llvm.nvvm.vote.ballot.sync
 // CHECK: %[[FIRST:.*]] = ssa_gpu.find_rows
@@ -135,6 +135,8 @@ func.func @window(%q: !q, %k: !kv, %v: !kv) -> !q {
 // CHECK: ssa_gpu.publish
 // CHECK: ssa_gpu.copy_rows %{{.*}} at %[[FOUND]] to
 // CHECK: ssa_gpu.publish
+// CHECK: scf.if
+// CHECK: ssa_gpu.fetch_ahead %{{.*}} {bytes = {{.*}}}
 // CHECK-NOT: ssa_gpu.finish_copies
 // CHECK-LABEL: func.func @latent
 // SYNC: gpu.func @ssa_sparse_attend(

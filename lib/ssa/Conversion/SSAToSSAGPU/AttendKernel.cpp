@@ -194,13 +194,17 @@ SmallVector<AttendKernel::Slots, 1> AttendKernel::getAllSlots(const Item &item) 
   return all;
 }
 
+/// Which of the lists of a source an item has: those for more queries than its own serve several items.
+std::array<Value, 3> AttendKernel::getPlaceOfList(const Source &source, const Item &item) {
+  int64_t items = source.queryBlock ? source.queryBlock / plan.queryBlock : 1;
+  return {item.batch, item.cell, items > 1 ? k.div(item.list, k.index(items)) : item.list};
+}
+
 void AttendKernel::useList(Slots &slots, const Item &item) {
   const Source &source = *slots.source;
   if (!source.lists)
     return;
-  // Lists for more queries than those of an item serve several items.
-  int64_t items = source.queryBlock ? source.queryBlock / plan.queryBlock : 1;
-  Value place[] = {item.batch, item.cell, items > 1 ? k.div(item.list, k.index(items)) : item.list};
+  std::array<Value, 3> place = getPlaceOfList(source, item);
   auto use = source.op.isGathered() ? &KeySlots::useGatheredRows : &KeySlots::useList;
   (slots.*use)(k, *source.selection, source.lists, place, plan.cells);
   if (source.members)

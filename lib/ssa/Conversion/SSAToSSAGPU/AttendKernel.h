@@ -155,6 +155,7 @@ private:
     SmallVector<Value> entriesOfBoxes;
     Value valuePart;                     // of the columns of the output, an index; null if there is one
     Value exists;                        // i1: false of the item behind the last
+    Value next;                          // which of all items the block has next, an index
   };
   /// The running softmax of the rows.
   struct State {
@@ -235,6 +236,7 @@ private:
   bool endsSoftmax(const Source &source) const { return source.number + 1 == sources.size() || plan.hasSoftmaxes(); }
   unsigned getSoftmax(const Source &source) const { return plan.hasSoftmaxes() ? source.number : 0; }
   unsigned getLastSoftmax() const { return getSoftmax(sources.back()); }
+  std::array<Value, 3> getPlaceOfList(const Source &source, const Item &item);
   void useList(Slots &slots, const Item &item);
   Value getScratch(unsigned i) { return scratch ? t.slot(scratch, k.i32(i)) : Value(); }
 
@@ -279,6 +281,7 @@ private:
   void takeFirstTurn(const Slots &slots, ScoreTiles &scores, Value lhs, const End &end, Round &round);
   void takeSecondTurn(const Slots &slots, ScoreTiles &scores, Value lhs, const End &end, Round &round);
   void giveNothing();
+  void fetchLists(const Item &item);
   Value getTicketOf(unsigned group, unsigned part, Value ticket);
   static int64_t getPaddedColumns(const Rows &rows);
   void endSoftmax(unsigned group, ScoreTiles &scores, const End &end, Round &round);

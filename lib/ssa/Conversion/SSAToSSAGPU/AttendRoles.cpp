@@ -59,8 +59,10 @@ SmallVector<Value> AttendKernel::forEachItemAndOne(Value total, ValueRange inits
 
 /// The item of a number, or one without rows.
 AttendKernel::Item AttendKernel::decodeItemOrNone(Value number, Value total) {
-  Item item = decodeItem(k.min(number, k.sub(total, k.index(1))));
+  Value last = k.sub(total, k.index(1));
+  Item item = decodeItem(k.min(number, last));
   item.exists = k.lt(number, total);
+  item.next = k.min(k.add(number, gpu::GridDimOp::create(k.builder, k.loc, gpu::Dimension::x)), last);
   if (plan.isKeyOuter)
     item.numEntries = k.select(item.exists, item.numEntries, k.i32(0));
   return item;

@@ -70,11 +70,21 @@ SmallVector<Value> AttendKernel::produceTwoTurns(const Item &item, const Slots &
   t.publish(queryPipe, ticket);
   begin(0, 0);
   begin(0, 1);
+  if (slots.source->number == 0)
+    k.ifThen(k.eq(step, k.i32(0)), [&] { fetchLists(item); });
   SmallVector<Value> following = lookUp(item, slots, k.add(step, k.i32(2)));
   begin(1, 1);
   begin(1, 0);
   following.push_back(next(ticket, 1));
   return following;
+}
+
+/// The lists of the item behind this one: producers look for their ends during the last round of this one, which is too short for that where they come from memory.
+void AttendKernel::fetchLists(const Item &item) {
+  Item next = decodeItem(item.next);
+  for (const Source &source : sources)
+    if (source.lists)
+      getSlots(next, source).fetchList(k, *source.selection, source.lists, getPlaceOfList(source, next), plan.cells);
 }
 
 /// The part that the first group multiplies by in the next round has zeros at first.

@@ -98,6 +98,12 @@ void KeySlots::useList(Emitter &e, SelectionType selection, Value buffer, ArrayR
   finish(e);
 }
 
+void KeySlots::fetchList(Emitter &e, SelectionType selection, Value buffer, ArrayRef<Value> place, int64_t cells) {
+  setList(e, selection, buffer, place, cells);
+  int64_t bytes = cast<MemRefType>(buffer.getType()).getElementTypeBitWidth() / 8;
+  ssa_gpu::FetchAheadOp::create(e.builder, e.loc, buffer, listBegin, type.getWidth() * bytes);
+}
+
 void KeySlots::useGatheredRows(Emitter &e, SelectionType selection, Value buffer, ArrayRef<Value> place, int64_t cells) {
   setList(e, selection, buffer, place, cells);
   isGathered = true;

@@ -46,6 +46,8 @@ public:
   void useBlock(Emitter &e, Value block, int64_t size);
   /// Visits the numbers of a sorted list, of which the tile's queries see those before the first that comes too late.
   void useList(Emitter &e, SelectionType type, Value lists, ArrayRef<Value> place, int64_t cells);
+  /// Brings a list that is used soon nearer.
+  void fetchList(Emitter &e, SelectionType type, Value lists, ArrayRef<Value> place, int64_t cells);
   /// Visits the rows that were gathered by a list without repeats, in its order: slot `i` is row `i`. `keyRows` is then how many rows there
   /// were to gather from.
   void useGatheredRows(Emitter &e, SelectionType type, Value lists, ArrayRef<Value> place, int64_t cells);

@@ -297,6 +297,33 @@ struct ConvertCopyBlock : OpConversionPattern<CopyBlockOp> {
   }
 };
 
+struct ConvertFetchAhead : OpConversionPattern<FetchAheadOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(FetchAheadOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    ThreadEmitter e(rewriter, op);
+    constexpr int64_t ofThread = 64; // bytes that one instruction brings
+    Value begin = e.element(e.globalAddress(op.getSource()), adaptor.getBegin(), cast<MemRefType>(op.getSource().getType()).getElementType());
+    int64_t pieces = (op.getBytes() + ofThread - 1) / ofThread;
+    for (int64_t first = 0; first < pieces; first += e.getNumThreads()) {
+      auto fetch = [&](Value piece) {
+        e.inlineAsm(LLVM::LLVMVoidType::get(rewriter.getContext()), "prefetch.global.L2 [$0];", "l", e.offset(begin, e.mul(piece, ofThread)));
+      };
+      Value piece = e.add(e.thread(), first);
+      if (first + e.getNumThreads() <= pieces) {
+        fetch(piece);
+        continue;
+      }
+      scf::IfOp::create(rewriter, e.loc, e.lt(piece, pieces), [&](OpBuilder &, Location) {
+        fetch(piece);
+        scf::YieldOp::create(rewriter, e.loc);
+      });
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 struct ConvertConvertRows : OpConversionPattern<ConvertRowsOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -412,6 +439,6 @@ struct ConvertWaitCopies : OpConversionPattern<WaitCopiesOp> {
 } // namespace
 
 void ssa_gpu::populateMemoryPatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<ConvertAlloc, ConvertSlot, ConvertColumns, ConvertFindRows, ConvertCopyRows, ConvertCopyBlock, ConvertConvertRows, ConvertOrder, ConvertFill,
-               ConvertLoadEntry, ConvertCommitCopies, ConvertWaitCopies>(converter, patterns.getContext());
+  patterns.add<ConvertAlloc, ConvertSlot, ConvertColumns, ConvertFindRows, ConvertCopyRows, ConvertCopyBlock, ConvertFetchAhead, ConvertConvertRows, ConvertOrder,
+               ConvertFill, ConvertLoadEntry, ConvertCommitCopies, ConvertWaitCopies>(converter, patterns.getContext());
 }
