@@ -31,6 +31,31 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Columns at equal distances: the address of one makes that of the next.
+  // CHECK-LABEL: gpu.func @distances
+  // CHECK-SAME: %{{.*}}: f32, %{{.*}}: memref<?x?xf32>, %{{.*}}: i32, %{{.*}}: index, %[[STRIDE:.*]]: index
+  // CHECK: arith.muli %[[STRIDE]], %{{.*}} : index
+  // CHECK: %[[ONE:.*]] = arith.index_cast %[[STRIDE]] : index to i64
+  // CHECK: llvm.getelementptr %{{.*}}[%[[ONE]]]
+  // CHECK: arith.muli %[[STRIDE]], %c8
+  // CHECK-NOT: arith.addi
+  // CHECK: gpu.return
+  gpu.func @distances(%x: f32, %m: memref<?x?xf32>, %count: i32, %first: index, %stride: index) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %yes = arith.constant true
+    %t = ssa_gpu.map_columns {
+    ^bb0(%column: i32):
+      ssa_gpu.yield %x : f32
+    } : !tile
+    ssa_gpu.store_columns %t to %m rows %count {
+    ^bb0(%column: i32):
+      %i = arith.index_cast %column : i32 to index
+      %place = arith.muli %stride, %i : index
+      %begin = arith.addi %place, %first : index
+      ssa_gpu.yield %begin, %yes : index, i1
+    } : !tile, memref<?x?xf32>
+    gpu.return
+  }
+
   // A period of 2: lanes that are 2 and 1 apart have columns of the same kind.
   // CHECK-LABEL: gpu.func @across
   // CHECK-COUNT-8: arith.maximumf

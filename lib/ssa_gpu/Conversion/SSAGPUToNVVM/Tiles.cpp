@@ -496,6 +496,25 @@ struct ConvertJoinRows : OpConversionPattern<JoinRowsOp> {
   }
 };
 
+/// By how much places rise from one number to the next, where the body makes them of its number like that and all are there or none; else null.
+Value getStride(Region &body) {
+  Block &block = body.front();
+  auto isOutside = [&](Value v) { return !body.isAncestor(v.getParentRegion()); };
+  ValueRange place = block.getTerminator()->getOperands();
+  auto sum = isOutside(place[1]) ? place[0].getDefiningOp<arith::AddIOp>() : nullptr;
+  for (unsigned first : {0, 1}) {
+    auto product = sum ? sum->getOperand(first).getDefiningOp<arith::MulIOp>() : nullptr;
+    if (!product || !isOutside(sum->getOperand(1 - first)))
+      continue;
+    for (unsigned number : {0, 1}) {
+      auto cast = product->getOperand(number).getDefiningOp<arith::IndexCastOp>();
+      if (cast && cast.getIn() == block.getArgument(0) && isOutside(product->getOperand(1 - number)))
+        return product->getOperand(1 - number);
+    }
+  }
+  return Value();
+}
+
 struct ConvertStoreColumns : OpConversionPattern<StoreColumnsOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -508,9 +527,21 @@ struct ConvertStoreColumns : OpConversionPattern<StoreColumnsOp> {
     SmallVector<Value> exists;
     for (unsigned half = 0; half < (rowwise ? 1 : 2); ++half)
       exists.push_back(arith::CmpIOp::create(rewriter, e.loc, arith::CmpIPredicate::slt, e.row(half, tile), op.getCount()));
-    for (int64_t i = 0, n = getValuesPerThread(tile) / (rowwise ? 1 : 2); i < n; ++i) { // columns of a thread
-      SmallVector<Value> place = e.inlineBody(op.getBody(), rowwise ? e.i32(i) : e.add(e.column(i / 2, tile), i % 2));
-      Value row = e.element(e.element(target, place[0], type), arith::IndexCastOp::create(rewriter, e.loc, rewriter.getIndexType(), e.row(0, tile)), type);
+    int64_t columns = getValuesPerThread(tile) / (rowwise ? 1 : 2); // of a thread
+    constexpr int64_t fewColumns = 8; // one address is made of another: a chain of so many is not waited for
+    Value stride = columns <= fewColumns ? getStride(op.getBody()) : Value(), row, even;
+    SmallVector<Value> place;
+    for (int64_t i = 0; i < columns; ++i) {
+      if (i == 0 || !stride) {
+        place = e.inlineBody(op.getBody(), rowwise ? e.i32(i) : e.add(e.column(i / 2, tile), i % 2));
+        row = e.element(e.element(target, place[0], type), arith::IndexCastOp::create(rewriter, e.loc, rewriter.getIndexType(), e.row(0, tile)), type);
+      } else if (rowwise || i % 2 != 0) {
+        row = e.element(row, stride, type);
+      } else { // of the next eight columns of the tile
+        row = e.element(even, arith::MulIOp::create(rewriter, e.loc, stride, arith::ConstantIndexOp::create(rewriter, e.loc, 8)), type);
+      }
+      if (i % 2 == 0)
+        even = row;
       for (unsigned half = 0; half < exists.size(); ++half)
         scf::IfOp::create(rewriter, e.loc, arith::AndIOp::create(rewriter, e.loc, place[1], exists[half]), [&](OpBuilder &b, Location) {
           unsigned bytes = type.getIntOrFloatBitWidth() / 8;
