@@ -32,7 +32,7 @@ module attributes {ssa.target = #ssa.target<sm_90a>} {
 
   // Two blocks of 64 make a step.
   // CHECK-LABEL: @query_blocks
-  // CHECK: #ssa.schedule<instruction = wgmma, tile_rows = 128, tile_keys = 128, stages = 2>
+  // CHECK: #ssa.schedule<instruction = wgmma, tile_rows = 128, tile_keys = 128, stages = 3>
   func.func @query_blocks(%q: !q, %k: !kv, %v: !kv, %s: !ssa.selection<1x8x?x4, key_block = 64, query_block = 128, sorted>) -> !q {
     %o, %l = ssa.sparse_attend %q, %k, %v at %s : !q, !kv, !kv, !ssa.selection<1x8x?x4, key_block = 64, query_block = 128, sorted> -> !q, !l
     return %o : !q

@@ -138,7 +138,11 @@ ScheduleAttr ssa::getMeasuredSchedule(SparseAttendOp op, TargetAttr target) {
     return schedule(64, op.valuesAreKeys() ? 64 : 32, 2);
   bool isTall = instruction == Instruction::wgmma && rowsPerList >= 128;
   // A step of 128 keys needs the registers that wider heads take for outputs, and score regions for what they compute with.
-  ScheduleAttr tall = schedule(128, widest <= 128 && op.getScore().empty() ? 128 : 64, 2);
+  int64_t keysOfTall = widest <= 128 && op.getScore().empty() ? 128 : 64;
+  ScheduleAttr tall = schedule(128, keysOfTall, 2), longer = schedule(128, keysOfTall, 3);
+  // Blocks of lists come from anywhere, later than those of a range; there is room for a third stage beside queries in registers.
+  if (isTall && keysOfTall == 128 && ScheduleAttr::getRowsPerList(op) && longer.keepsQueries(op) && longer.getSharedBytes(op) <= target.sharedMemoryBytes())
+    return longer;
   if (isTall && tall.getSharedBytes(op) <= target.sharedMemoryBytes())
     return tall;
   ScheduleAttr three = schedule(64, 64, 3), two = schedule(64, 64, 2);
