@@ -290,3 +290,53 @@ func.func @load_rows_of_32_bits(%source: memref<?x64xf32>, %begin: index, %yes: 
   } : memref<?x64xf32> -> tensor<64x64xf32, #ssa_gpu.accumulator>
   return %t : tensor<64x64xf32, #ssa_gpu.accumulator>
 }
+
+// -----
+
+!tile = tensor<32x64xf32, #ssa_gpu.accumulator<folds = 2>>
+!rows = tensor<32xf32, #ssa_gpu.rows<folds = 2>>
+func.func @change_folded(%tile: !tile, %rows: !rows, %c: i1) {
+  // expected-error @below {{expected a tile whose rows are not folded}}
+  %r = ssa_gpu.change_rows scale %tile by %rows unless %c : !tile, !rows
+  return
+}
+
+// -----
+
+!tile = tensor<64x64xf32, #ssa_gpu.accumulator>
+!rows = tensor<64xi32, #ssa_gpu.rows>
+func.func @hide_parts(%tile: !tile, %rows: !rows) {
+  // expected-error @below {{expected an entry of 'last' for each of some equal parts of 64 columns, but got 3}}
+  %r = ssa_gpu.hide_columns %tile to (%rows, %rows, %rows : !rows, !rows, !rows) : !tile
+  return
+}
+
+// -----
+
+!tile = tensor<64x64xf32, #ssa_gpu.accumulator<groups = 2>>
+!rows = tensor<64xi32, #ssa_gpu.rows>
+func.func @hide_groups(%tile: !tile, %rows: !rows) {
+  // expected-error @below {{expected one part, as columns are spread over groups of warps, but got 2}}
+  %r = ssa_gpu.hide_columns %tile to (%rows, %rows : !rows, !rows) : !tile
+  return
+}
+
+// -----
+
+!tile = tensor<64x64xf32, #ssa_gpu.accumulator>
+!rows = tensor<64xi32, #ssa_gpu.rows>
+func.func @hide_first(%tile: !tile, %rows: !rows) {
+  // expected-error @below {{expected 2 of 'first', as many as of 'last', but got 1}}
+  %r = ssa_gpu.hide_columns %tile to (%rows, %rows : !rows, !rows) from (%rows : !rows) : !tile
+  return
+}
+
+// -----
+
+!tile = tensor<64x64xf32, #ssa_gpu.accumulator>
+!rows = tensor<64xi32, #ssa_gpu.rows>
+func.func @hide_below(%tile: !tile, %rows: !rows) {
+  // expected-error @below {{expected 'first', as 'below' is about columns before it}}
+  %r = ssa_gpu.hide_columns %tile to (%rows : !rows) below (%rows : !rows) : !tile
+  return
+}

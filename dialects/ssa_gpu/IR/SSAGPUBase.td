@@ -162,5 +162,7 @@ def SSAGPU_Family : SSAGPU_Enum<"Family", "instructions for matrix products", [I
 def SSAGPU_FamilyAttr : EnumAttr<SSAGPU_Dialect, SSAGPU_Family, "family">;
 def SSAGPU_RowReduction : SSAGPU_Enum<"RowReduction", "how a row is reduced", [I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"max", 1>]>;
 def SSAGPU_RowReductionAttr : EnumAttr<SSAGPU_Dialect, SSAGPU_RowReduction, "row_reduction">;
+def SSAGPU_RowChange : SSAGPU_Enum<"RowChange", "how the elements of a row change", [I32EnumAttrCase<"scale", 0>, I32EnumAttrCase<"subtract", 1>]>;
+def SSAGPU_RowChangeAttr : EnumAttr<SSAGPU_Dialect, SSAGPU_RowChange, "row_change">;
 
 #endif // SSA_GPU_BASE_TD

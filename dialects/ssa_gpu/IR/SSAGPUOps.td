@@ -449,6 +449,30 @@ def SSAGPU_BroadcastOp : SSAGPU_Op<"broadcast", [Pure]> {
   let assemblyFormat = "$rows attr-dict `:` type($rows) `->` type($tile)";
 }
 
+def SSAGPU_ChangeRowsOp : SSAGPU_Op<"change_rows", [Pure, TypesMatchWith<"result like tile", "tile", "result", "$_self">]> {
+  let summary = "elements times what their row has, or less that, unless a condition holds";
+  let description = [{
+    Where `unless` is true, for all threads of a warp or none, the tile stays as it is. For what is rarely to be done: a tile that comes out of a branch passes
+    value by value through all that LLVM and its code generator do about branches.
+  }];
+  let arguments = (ins SSAGPU_RowChangeAttr:$kind, SSAGPU_Accumulator:$tile, SSAGPU_RowVector:$rows, I1:$unless);
+  let results = (outs SSAGPU_Accumulator:$result);
+  let assemblyFormat = "$kind $tile `by` $rows `unless` $unless attr-dict `:` type($tile) `,` type($rows)";
+  let hasVerifier = 1;
+}
+
+def SSAGPU_HideColumnsOp : SSAGPU_Op<"hide_columns", [Pure, AttrSizedOperandSegments, TypesMatchWith<"result like tile", "tile", "result", "$_self">]> {
+  let summary = "scores outside of a range of columns in each row are hidden";
+  let description = [{
+    Columns are in parts of the same size, one for each entry of `last`. In a part a row keeps its columns up to its entry of `last`, of these with `first` only those from that on and, with
+    `below`, those below that. Others become `-inf`.
+  }];
+  let arguments = (ins SSAGPU_Accumulator:$tile, Variadic<SSAGPU_RowVector>:$last, Variadic<SSAGPU_RowVector>:$first, Variadic<SSAGPU_RowVector>:$below);
+  let results = (outs SSAGPU_Accumulator:$result);
+  let assemblyFormat = [{ $tile `to` `(` $last `:` type($last) `)` (`from` `(` $first^ `:` type($first) `)`)? (`below` `(` $below^ `:` type($below) `)`)? attr-dict `:` type($tile) }];
+  let hasVerifier = 1;
+}
+
 def SSAGPU_MapRowsOp : SSAGPU_RegionOp<"map_rows", [RecursiveMemoryEffects]> {
   let summary = "one value per row, made from the number of the row";
   let results = (outs SSAGPU_RowVector:$rows);

@@ -285,6 +285,28 @@ LogicalResult SaveRowsOp::verify() {
 }
 
 
+static LogicalResult verifyUnfolded(Operation *op, RankedTensorType tile) {
+  return getFolds(tile) == 1 ? success() : op->emitOpError("expected a tile whose rows are not folded");
+}
+
+LogicalResult ChangeRowsOp::verify() { return verifyUnfolded(*this, getTile().getType()); }
+
+LogicalResult HideColumnsOp::verify() {
+  if (failed(verifyUnfolded(*this, getTile().getType())))
+    return failure();
+  size_t parts = getLast().size();
+  if (parts == 0 || getTile().getType().getDimSize(1) % (parts * getGroups(getTile().getType())) != 0)
+    return emitOpError() << "expected an entry of 'last' for each of some equal parts of " << getTile().getType().getDimSize(1) << " columns, but got " << parts;
+  if (parts > 1 && getGroups(getTile().getType()) > 1)
+    return emitOpError() << "expected one part, as columns are spread over groups of warps, but got " << parts;
+  for (auto [name, bounds] : {std::pair("first", getFirst()), std::pair("below", getBelow())})
+    if (!bounds.empty() && bounds.size() != parts)
+      return emitOpError() << "expected " << parts << " of '" << name << "', as many as of 'last', but got " << bounds.size();
+  if (!getBelow().empty() && getFirst().empty())
+    return emitOpError("expected 'first', as 'below' is about columns before it");
+  return success();
+}
+
 LogicalResult MmaOp::verify() {
   RankedTensorType acc = getAccumulator().getType();
   auto shapeOf = [](Type type) {

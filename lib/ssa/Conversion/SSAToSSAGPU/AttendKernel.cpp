@@ -414,8 +414,9 @@ Value AttendKernel::getLogits(const Slots &slots, ScoreTiles &scores, Products a
   }
   // Most steps hide nothing from anyone.
   Value logits = scores.scaleProducts(products);
+  bool hasBounds = slots.seesRanges() && (plan.groups == 1 || plan.takesTurns || step.size() == 1);
   logits = k.ifElse(allVisible, logits.getType(), [&] { return SmallVector<Value>{logits}; },
-                    [&] { return SmallVector<Value>{slots.seesRanges() ? scores.hideOutside(logits, step) : scores.hide(logits, numbers())}; })
+                    [&] { return SmallVector<Value>{hasBounds ? scores.hideOutside(logits, step) : scores.hide(logits, numbers())}; })
                .front();
   return hideFromOthers(logits, ofStep);
 }
@@ -502,14 +503,12 @@ Value AttendKernel::getZeroScores() {
   return t.constant(t.accumulatorType(plan.tileKeys, k.builder.getF32Type()), k.builder.getF32FloatAttr(0));
 }
 
-/// Mostly no row of a warp has a new maximum, or a factor that is not 1; `isKept` says so, if it is known.
-Value AttendKernel::rescale(Value output, Value factors, Value isKept) {
+/// Mostly no row of a warp has a new maximum, or a factor that is not 1; `isKept` says so, if it is known. Where `isStored`, if it is not null, the output is complete.
+Value AttendKernel::rescale(Value output, Value factors, Value isKept, Value isStored) {
   Value one = t.constant(t.rowsType(k.builder.getF32Type()), k.builder.getF32FloatAttr(1));
   if (!isKept)
     isKept = t.warpAll(arith::CmpFOp::create(k.builder, k.loc, arith::CmpFPredicate::OEQ, factors, one));
-  return k.ifElse(isKept, output.getType(), [&] { return SmallVector<Value>{output}; }, [&] {
-    return SmallVector<Value>{k.fmul(output, t.broadcast(factors, getColumnsOfGroup()))};
-  }).front();
+  return t.changeRows(ssa_gpu::RowChange::scale, output, factors, isStored ? k.either(isKept, isStored) : isKept);
 }
 
 /// The weights as left operand. Where groups of warps have those of some keys each, all are gathered in shared memory.

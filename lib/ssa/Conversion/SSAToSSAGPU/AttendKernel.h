@@ -361,7 +361,7 @@ private:
   /// The scores with `-inf` where the union of lists has a key that the list of a row has not.
   Value hideFromOthers(Value logits, const Numbers &numbers);
   Value getZeroScores();
-  Value rescale(Value output, Value factors, Value isKept = {});
+  Value rescale(Value output, Value factors, Value isKept = {}, Value isStored = {});
   Value getWeights(Value weights);
   State attend(const Slots &slots, ScoreTiles &scores, Value lhs, Value stage, State state);
   Value getLogits(const Slots &slots, ScoreTiles &scores, Products awaitProducts, const Numbers &numbers);

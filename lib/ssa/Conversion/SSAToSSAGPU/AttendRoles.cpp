@@ -314,11 +314,9 @@ SmallVector<Value> AttendKernel::consumeStep(const Slots &slots, ScoreTiles &sco
     t.barrier();
   // Rounded they take half of the registers, which those who add partial outputs need.
   Value made = plan.addsPartials ? getWeights(softmax.weights) : Value();
-  auto goOn = [&] { return SmallVector<Value>{rescale(output, softmax.rescale, softmax.isKept)}; };
-  output = !isFirst ? goOn().front() : k.ifElse(isFirst, output.getType(), [&] {
-    store(last, scores, {state.max, state.sum, output});
-    return SmallVector<Value>{output}; // nothing is added to it
-  }, goOn).front();
+  output = rescale(output, softmax.rescale, softmax.isKept, isFirst);
+  if (isFirst) // nothing is added to it then
+    k.ifThen(isFirst, [&] { store(last, scores, {state.max, state.sum, output}); });
   SmallVector<Value> yielded = {softmax.max, softmax.sum, output};
   if (!made)
     made = getWeights(softmax.weights);

@@ -77,8 +77,8 @@ public:
   bool isContiguous() const { return config.stretches > 0; }
   /// How many keys a stretch has that is not cut short.
   int64_t getLength() const { return config.tileKeys / config.stretches; }
-  /// Whether what a row sees of a stretch lies between two of its keys, but for a sink. Of summaries in a window the last may be short.
-  bool seesRanges() const { return isContiguous() && (config.blocks.isTokens() || !config.mask || !config.mask.getWindow()); }
+  /// Whether what a row sees of a stretch lies between two of its keys, but for a sink. Of summaries in a window the last may be short, and without a causal mask a sink may be anywhere.
+  bool seesRanges() const { return isContiguous() && (!config.mask || !config.mask.getWindow() || (config.blocks.isTokens() && (config.mask.getCausal() || !config.mask.getSink()))); }
   Step getStep(Emitter &e, Value step) const;
   /// The number of row `row` of a step.
   Value getNumber(Emitter &e, const Step &step, Value row) const;

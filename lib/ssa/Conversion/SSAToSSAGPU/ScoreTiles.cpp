@@ -50,39 +50,31 @@ Value ScoreTiles::hideOutside(Value logits, const KeySlots::Step &step) {
   Type i32 = e.builder.getI32Type();
   MaskAttr mask = op.getMask().value_or(nullptr);
   BlocksAttr blocks = op.getBlocksOrTokens();
-  int64_t window = mask ? mask.getWindow() : 0, sink = mask ? mask.getSink() : 0;
+  int64_t window = mask ? mask.getWindow() : 0;
   bool causal = mask && mask.getCausal();
   auto rows = [&](Value scalar) { return t.mapRows(i32, [&](Value) { return scalar; }); };
   auto constant = [&](int64_t c) { return t.constant(t.rowsType(i32), e.builder.getI32IntegerAttr(c)); };
-  // Bounds of each row as columns of each stretch: no number of a column is needed, nor held.
-  auto spread = [&](llvm::function_ref<Value(const KeySlots::Stretch &, Value first, Value shift)> bound) {
-    SmallVector<Value> bounds;
-    for (auto [i, stretch] : llvm::enumerate(step)) {
-      Value first = e.i32(i * slots.getLength());
-      bounds.push_back(bound(stretch, first, rows(e.sub(stretch.base, first))));
-    }
-    return t.broadcastParts(bounds, columns);
-  };
-  auto columnOf = [&](Value numbers) { return spread([&](auto &, Value, Value shift) { return e.sub(numbers, shift); }); };
-  Value column = t.mapColumns(columns, i32, [](Value column) { return column; }), position = causal || window ? makePositions() : Value(), seen;
+  Value position = causal || window ? makePositions() : Value(), seen;
   if (causal) { // whose last token is not after the query
     seen = e.sub(position, constant(blocks.getOffset() + blocks.getSize() - 1));
     if (blocks.getStride() > 1)
       seen = e.select(e.lt(seen, constant(0)), constant(-1), e.div(seen, constant(blocks.getStride())));
+  } else if (window) {
+    seen = e.add(position, constant(window - 1));
   }
-  Value visible = e.le(column, spread([&](auto &stretch, Value first, Value shift) {
-    Value last = rows(e.add(first, e.sub(stretch.count, e.i32(1))));
-    return causal ? e.min(last, e.sub(seen, shift)) : last;
-  }));
-  if (window) {
-    Value isNear = e.ge(column, columnOf(e.sub(slots.getWindowEnd(e, position), constant(window - 1))));
-    if (!causal)
-      isNear = e.both(isNear, e.le(column, columnOf(e.add(position, constant(window - 1)))));
-    if (sink)
-      isNear = e.either(isNear, e.lt(column, columnOf(constant(sink))));
-    visible = e.both(visible, isNear);
+  // Bounds of each row as columns of each stretch: no number of a column is needed, nor held.
+  SmallVector<Value> last, first, below;
+  for (auto [i, stretch] : llvm::enumerate(step)) {
+    Value begin = e.i32(i * slots.getLength()), shift = rows(e.sub(stretch.base, begin));
+    last.push_back(rows(e.add(begin, e.sub(stretch.count, e.i32(1)))));
+    if (seen)
+      last.back() = e.min(last.back(), e.sub(seen, shift));
+    if (window)
+      first.push_back(e.sub(e.sub(slots.getWindowEnd(e, position), constant(window - 1)), shift));
+    if (window && mask.getSink())
+      below.push_back(e.sub(constant(mask.getSink()), shift));
   }
-  return e.select(visible, logits, splat(-std::numeric_limits<double>::infinity()));
+  return ssa_gpu::HideColumnsOp::create(e.builder, e.loc, logits.getType(), logits, last, first, below);
 }
 
 FailureOr<Value> ScoreTiles::getLogits(Value products, Value numbers) {
@@ -123,24 +115,17 @@ Value ScoreTiles::compare(arith::CmpFPredicate predicate, Value a, Value b) { re
 /// In units of log2. NaN, which is in the sum anyway, outgrows nothing, and neither does a row that has seen nothing yet.
 Value ScoreTiles::getGrowth(Value max, Value held) { return e.fmul(e.fsub(max, held), splatRows(factor)); }
 
-/// A weight is one multiply-add away from a logit; where rounding would matter the difference to the maximum comes first: it is exact, however large the logits
-/// are.
-SmallVector<Value> ScoreTiles::getTerms(Value logits, const Reference &now) {
-  return e.ifElse(
-      t.warpAll(now.isNear), {logits.getType(), now.product.getType()},
-      [&] { return SmallVector<Value>{logits, arith::NegFOp::create(e.builder, e.loc, now.product)}; },
-      [&] { return SmallVector<Value>{e.fsub(logits, t.broadcast(now.max, columns)), now.rest}; });
-}
-
 SoftmaxStep ScoreTiles::getSoftmaxStep(Value logits, Value max, Value sum, Value scratch, bool isOnlyStep) {
   using ssa_gpu::RowReduction;
   Value ofLanes = t.reduceLanes(RowReduction::max, logits);
+  // A weight is one multiply-add away from a logit; where rounding would matter the difference to the maximum comes first: it is exact, however large the logits are.
   auto renew = [&] {
     Value stepMax = t.joinGroups(RowReduction::max, t.joinLanes(RowReduction::max, ofLanes), scratch);
     Value held = e.select(outgrows(stepMax, max), stepMax, max), rescale = getRescale(max, held);
-    SmallVector<Value> made = getTerms(logits, getReference(held));
-    made.append({held, rescale, e.fmul(sum, rescale)});
-    return made;
+    Reference now = getReference(held);
+    Value areNear = t.warpAll(now.isNear), minus = arith::NegFOp::create(e.builder, e.loc, now.product);
+    Value differences = t.changeRows(ssa_gpu::RowChange::subtract, logits, now.max, areNear);
+    return SmallVector<Value>{differences, e.select(areNear, minus, now.rest), held, rescale, e.fmul(sum, rescale)};
   };
   SmallVector<Value> made;
   Value isKept;
@@ -148,11 +133,10 @@ SoftmaxStep ScoreTiles::getSoftmaxStep(Value logits, Value max, Value sum, Value
     made = renew();
   } else { // mostly no lane has to hear of the maxima of others
     Reference held = getReference(max);
-    Value stays = compare(arith::CmpFPredicate::ULE, getGrowth(ofLanes, max), splatRows(heldGrowth));
+    Value stays = compare(arith::CmpFPredicate::ULE, getGrowth(ofLanes, max), splatRows(heldGrowth)), minus = arith::NegFOp::create(e.builder, e.loc, held.product);
     isKept = t.warpAll(e.both(stays, held.isNear));
-    made = e.ifElse(isKept, {logits.getType(), max.getType(), max.getType(), max.getType(), sum.getType()}, [&] {
-      return SmallVector<Value>{logits, arith::NegFOp::create(e.builder, e.loc, held.product), max, splatRows(1), sum};
-    }, renew);
+    Type rows = max.getType();
+    made = e.ifElse(isKept, {logits.getType(), rows, rows, rows, rows}, [&] { return SmallVector<Value>{logits, minus, max, splatRows(1), sum}; }, renew);
   }
   Value weights = exp2(multiplyAdd(made[0], splat(factor), t.broadcast(made[1], columns)));
   return {made[2], e.fadd(made[4], t.reduceLanes(RowReduction::sum, weights)), made[3], weights, isKept};
@@ -182,9 +166,7 @@ SoftmaxStep ScoreTiles::getHeldStep(Value logits, Value held, Value scratch, int
   HeldReference now = getHeld(step.max);
   Value minus = t.broadcast(arith::NegFOp::create(e.builder, e.loc, now.power), columns);
   // The same bits either way for a row that is near.
-  Value differences = e.ifElse(t.warpAll(now.isNear), {logits.getType()}, [&] { return SmallVector<Value>{logits}; },
-                               [&] { return SmallVector<Value>{e.fsub(logits, t.broadcast(now.base, columns))}; })
-                          .front();
+  Value differences = t.changeRows(ssa_gpu::RowChange::subtract, logits, now.base, t.warpAll(now.isNear));
   step.weights = exp2(multiplyAdd(differences, splat(factor), minus));
   if (polynomials > 0)
     step.weights.getDefiningOp()->setAttr(polynomialsAttrName, e.builder.getI64IntegerAttr(polynomials));

@@ -76,8 +76,6 @@ private:
   static constexpr double heldGrowth = 8; // weights up to 2^8, which f16 holds as well as those up to 1
   Value getGrowth(Value max, Value held);
   Value outgrows(Value max, Value held) { return compare(arith::CmpFPredicate::OGT, getGrowth(max, held), splatRows(heldGrowth)); }
-  /// Terms of the exponents: a weight is `2^(terms[0] * factor + terms[1])`.
-  SmallVector<Value> getTerms(Value logits, const Reference &now);
   Value compare(arith::CmpFPredicate predicate, Value a, Value b);
   Value exp2(Value v);
   Value multiplyAdd(Value a, Value b, Value c);

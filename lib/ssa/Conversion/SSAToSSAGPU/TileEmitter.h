@@ -113,6 +113,10 @@ public:
   /// Tiles made of elements of `tiles`, all of one shape; the results' elements are of these types.
   SmallVector<Value> map(ValueRange tiles, TypeRange elementTypes, llvm::function_ref<SmallVector<Value>(ValueRange elements)> values);
   /// True in a warp if a bit is set for all its rows, or elements.
+  /// Rarely: `tile` times, or less, what rows have, unless the condition holds.
+  Value changeRows(ssa_gpu::RowChange kind, Value tile, Value rows, Value unless) {
+    return ssa_gpu::ChangeRowsOp::create(builder, loc, tile.getType(), kind, tile, rows, unless);
+  }
   Value warpAll(Value tile) { return ssa_gpu::WarpAllOp::create(builder, loc, tile); }
   /// Rows begin at multiples of `width` elements. With `share` the columns of groups lie so far apart; with `inQuads` they are not in order.
   void storeRows(Value tile, Value target, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place, const AddedRows &added = {},

@@ -139,7 +139,7 @@ public:
   }
 
 private:
-  static constexpr int64_t unrolled = 64, unrolledRare = 4; // pieces
+  static constexpr int64_t unrolled = 64, unrolledRare = 1; // pieces
 
   int64_t chunks() const { return pieces / lanesOfRow; }
   int64_t passesAtATime() const { return 32 / rowsOfWarp; }

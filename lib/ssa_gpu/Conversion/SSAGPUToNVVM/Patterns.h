@@ -74,6 +74,8 @@ public:
   Value inlineAsm(Type type, StringRef text, StringRef constraints, ValueRange operands);
   /// The same, and memory is ordered by it; without a type it has no result.
   Value orderingAsm(StringRef text, StringRef constraints, ValueRange operands, Type type = Type());
+  /// What the text makes of `values`, which are `$0` ..; the inputs follow them, the first as `$(2 * size of values)`.
+  SmallVector<Value> changeByAsm(StringRef text, ArrayRef<Value> values, ValueRange inputs);
 
   /// Byte `offset` of the kernel's shared memory.
   Value sharedAddress(int64_t offset);
@@ -137,6 +139,7 @@ void ifFirstOfPair(ThreadEmitter &e, llvm::function_ref<void()> first, llvm::fun
 void synchronizeBlocks(OpBuilder &builder, ThreadEmitter &e, Operation *op);
 
 void populateTilePatterns(const TypeConverter &converter, RewritePatternSet &patterns);
+void populateChangePatterns(const TypeConverter &converter, RewritePatternSet &patterns);
 void populateStorePatterns(const TypeConverter &converter, RewritePatternSet &patterns);
 void populateMemoryPatterns(const TypeConverter &converter, RewritePatternSet &patterns);
 void populateMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns);

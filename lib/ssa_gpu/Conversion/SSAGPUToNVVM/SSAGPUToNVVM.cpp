@@ -117,6 +117,27 @@ Value ThreadEmitter::orderingAsm(StringRef text, StringRef constraints, ValueRan
   return inlineAsm(type ? type : LLVM::LLVMVoidType::get(builder.getContext()), text, all, operands);
 }
 
+/// The kind of register of a type.
+static StringRef getConstraint(Type type) { return type.isF32() ? "f" : type.isInteger(64) ? "l" : type.isInteger(1) ? "b" : "r"; }
+
+SmallVector<Value> ThreadEmitter::changeByAsm(StringRef text, ArrayRef<Value> values, ValueRange inputs) {
+  SmallVector<std::string> constraints;
+  for (Value v : values)
+    constraints.push_back(("=&" + getConstraint(v.getType())).str());
+  for (size_t i = 0; i < values.size(); ++i)
+    constraints.push_back(std::to_string(i));
+  for (Value v : inputs)
+    constraints.push_back(getConstraint(v.getType()).str());
+  SmallVector<Value> operands(values);
+  llvm::append_range(operands, inputs);
+  auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(), SmallVector<Type>(ValueRange(values).getTypes()));
+  Value registers = inlineAsm(type, text, llvm::join(constraints, ","), operands);
+  SmallVector<Value> results;
+  for (size_t i = 0; i < values.size(); ++i)
+    results.push_back(LLVM::ExtractValueOp::create(builder, loc, registers, i));
+  return results;
+}
+
 void ThreadEmitter::ifElected(llvm::function_ref<void()> body) {
   constexpr StringLiteral elect = "{\n\t.reg .pred elected;\n\telect.sync _|elected, 0xffffffff;\n\tselp.b32 $0, 1, 0, elected;\n\t}";
   auto ifTrue = [&](Value condition, llvm::function_ref<void()> then) {
@@ -354,6 +375,7 @@ void ConvertSSAGPUToNVVM::runOnOperation() {
   target.addDynamicallyLegalOp<YieldOp>([](YieldOp op) { return isa<RolesOp>(op->getParentOp()); });
   target.markUnknownOpDynamicallyLegal([](Operation *op) { return llvm::all_of(op->getOperandTypes(), isOfThread) && llvm::all_of(op->getResultTypes(), isOfThread); });
   RewritePatternSet patterns(&getContext());
+  populateChangePatterns(converter, patterns);
   populateStorePatterns(converter, patterns);
   populateTilePatterns(converter, patterns);
   populateMemoryPatterns(converter, patterns);

@@ -173,21 +173,24 @@ private:
     return e.sub(e.add(e.column(j, layout), e.mul(quad, 8)), e.mul(quad, 2));
   }
 
-  /// The four lanes of a row have an entry of each of four; they exchange them so that each has all of one.
+  /// The four lanes of a row have an entry of each of four; they exchange them so that each has all of one. In one piece of assembly: LLVM would look for
+  /// what is known of each selection's bits.
   void exchangeInQuad(SmallVector<Value> &entries) {
-    OpBuilder &b = e.builder;
-    Value quad = e.rem(e.lane(), 4);
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    os << "{\n\t.reg .pred high;\n\t.reg .b32 other;\n\t";
     for (int64_t bit : {1, 2}) {
-      Value isHigh = arith::CmpIOp::create(b, e.loc, arith::CmpIPredicate::ne, arith::AndIOp::create(b, e.loc, quad, e.i32(bit)), e.i32(0));
+      os << "and.b32 other, $8, " << bit << ";\n\tsetp.ne.b32 high, other, 0;\n\t";
       for (int64_t low = 0; low < 4; ++low) {
         if (low & bit)
           continue;
-        Value &x = entries[low], &y = entries[low | bit];
-        Value other = e.exchange(arith::SelectOp::create(b, e.loc, isHigh, x, y), bit);
-        x = arith::SelectOp::create(b, e.loc, isHigh, other, x);
-        y = arith::SelectOp::create(b, e.loc, isHigh, y, other);
+        int64_t up = low | bit;
+        os << "selp.b32 other, $" << low << ", $" << up << ", high;\n\tshfl.sync.bfly.b32 other, other, " << bit << ", 31, -1;\n\t";
+        os << "selp.b32 $" << low << ", other, $" << low << ", high;\n\tselp.b32 $" << up << ", $" << up << ", other, high;\n\t";
       }
     }
+    os << "}";
+    entries = e.changeByAsm(text, entries, e.rem(e.lane(), 4));
   }
 
   /// Blocks `j` .. `j`+3, of which lanes exchange their pairs, unless they may stay in quads: a lane stores a whole block, 16 bytes. What is added is added before it is rounded.
