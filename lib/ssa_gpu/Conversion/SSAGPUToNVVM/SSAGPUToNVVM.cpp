@@ -173,6 +173,8 @@ Value ThreadEmitter::exchange(Value value, int64_t bits) {
 
 /// Element `i` of a vector. What has been put together is not taken apart again: most tiles are used where they were made.
 static Value extractValue(OpBuilder &builder, Location loc, Value vector, int64_t i) {
+  if (!isa<ShapedType>(vector.getType())) // of a tile of which a thread has one value, through a loop
+    return vector;
   if (auto cast = vector.getDefiningOp<UnrealizedConversionCastOp>())
     return cast.getInputs().size() == 1 ? extractValue(builder, loc, cast.getInputs().front(), i) : cast.getInputs()[i];
   if (auto made = vector.getDefiningOp<vector::FromElementsOp>())
