@@ -12,23 +12,20 @@
 
 using namespace mlir::ssa::sim;
 
-/// Reads bytes of global memory into a copy; false after a fault.
+/// Reads bytes of global memory into a copy, from byte `to` on; false after a fault.
 static bool readGlobal(Warp &warp, const Instruction &instruction, unsigned lane, uint64_t from, uint32_t bytes,
-                       uint8_t *to) {
+                       BulkCopy &copy, size_t to) {
   Block &block = *warp.block;
   for (uint32_t byte : {0u, bytes - 1})
     if (!warp.locate(instruction, Space::Global, lane, from + byte, 1))
       return false;
   Allocation &allocation = *block.lastAllocation;
   uint64_t offset = from - allocation.address;
+  copy.undefined.resize((copy.data.size() + 15) / 16);
   for (uint32_t done = 0; done < bytes; done += 16)
-    if (block.noteGlobal(warp, instruction, lane, allocation, offset + done, std::min(16u, bytes - done), false)) {
-      warp.fault(instruction, lane, "uninitialized",
-                 "copies byte " + std::to_string(offset + done) + " of " + allocation.name +
-                     ", which nothing has written");
-      break;
-    }
-  std::memcpy(to, allocation.data.get() + offset, bytes);
+    if (block.noteGlobal(warp, instruction, lane, allocation, offset + done, std::min(16u, bytes - done), false))
+      copy.undefined[(to + done) / 16] = true;
+  std::memcpy(copy.data.data() + to, allocation.data.get() + offset, bytes);
   return true;
 }
 
@@ -104,7 +101,8 @@ void Block::landBulkCopy() {
     std::memcpy(target.shared.data() + (copy.places[i] - sharedBase), copy.data.data() + 16 * i, 16);
     for (uint32_t word = (copy.places[i] - sharedBase) / 4, end = word + 4; checks && word < end; ++word) {
       SharedCell &cell = target.cells[word];
-      cell.flags = uint16_t((cell.flags & ~SharedCell::Pending) | SharedCell::Defined | SharedCell::AsyncProxy);
+      bool isDefined = i >= copy.undefined.size() || !copy.undefined[i];
+      cell.flags = uint16_t((cell.flags & ~SharedCell::Pending) | (isDefined ? SharedCell::Defined : 0) | SharedCell::AsyncProxy);
       cell.clock = warp.clock;
       cell.thread = uint16_t(warp.memberOf(copy.lane));
     }
@@ -166,7 +164,7 @@ static void copyBulk(Warp &warp, const Instruction &instruction) {
       if (!noteSource(warp, instruction, lane, copy.from, bytes))
         return;
       ++warp.unitClocks[unsigned(Unit::Bulk)];
-    } else if (bytes && !readGlobal(warp, instruction, lane, from, bytes, copy.data.data()))
+    } else if (bytes && !readGlobal(warp, instruction, lane, from, bytes, copy, 0))
       return;
     for (uint32_t done = 0; done < bytes; done += 16)
       copy.places.push_back((to & rankMask) + done);
@@ -244,8 +242,8 @@ static void copyTile(Warp &warp, const Instruction &instruction) {
     bool isGood = true;
     forEachRow(tile.map, tile.start, tile.gathered(),
                [&](uint32_t row, uint64_t address, uint32_t offset, uint32_t bytes) {
-                 isGood = isGood && readGlobal(warp, instruction, lane, address, bytes,
-                                               copy.data.data() + size_t(row) * tile.rowBytes() + offset);
+                 isGood = isGood && readGlobal(warp, instruction, lane, address, bytes, copy,
+                                               size_t(row) * tile.rowBytes() + offset);
                });
     if (!isGood)
       return;

@@ -222,6 +222,7 @@ constexpr unsigned numUnits = 2;
 struct BulkCopy {
   std::vector<uint8_t> data;
   std::vector<uint32_t> places;
+  std::vector<bool> undefined; // of each place: whether some bytes have never been written
   uint32_t barrier = 0;
   /// Whose shared memory it goes to, whose barrier is told, and who started it.
   Block *target = nullptr, *signalled = nullptr;

@@ -282,12 +282,9 @@ func.func @box(%map: !nvgpu.tensormap.descriptor<tensor = memref<64x64xbf16, 3>,
 
 // -----
 
-func.func @load_rows_of_32_bits(%source: memref<?x64xf32>, %begin: index, %yes: i1) -> tensor<64x64xf32, #ssa_gpu.accumulator> {
-  // expected-error @below {{expected elements of 16 bits, of which a tile that is neither rowwise nor of groups has multiples of 32 columns}}
-  %t = ssa_gpu.load_rows %source {
-  ^bb0(%row: i32):
-    ssa_gpu.yield %begin, %yes : index, i1
-  } : memref<?x64xf32> -> tensor<64x64xf32, #ssa_gpu.accumulator>
+func.func @quads_of_32_bits(%tile: !ssa_gpu.shared<64x64xf32>, %counts: tensor<64xi1, #ssa_gpu.rows>) -> tensor<64x64xf32, #ssa_gpu.accumulator> {
+  // expected-error @below {{expected a tile of 16 bits and multiples of 32 columns, and as much of an accumulator that is neither rowwise nor of groups}}
+  %t = ssa_gpu.load_quads %tile where %counts : !ssa_gpu.shared<64x64xf32>, tensor<64xi1, #ssa_gpu.rows> -> tensor<64x64xf32, #ssa_gpu.accumulator>
   return %t : tensor<64x64xf32, #ssa_gpu.accumulator>
 }
 

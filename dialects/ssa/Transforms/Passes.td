@@ -69,7 +69,7 @@ def SSASelectSchedulePass : Pass<"ssa-select-schedule", "::mlir::ModuleOp"> {
     lists that agree and for lists that do not differ by more than that costs: `ssa.agreeing` has the second schedule.
 
     Blocks that an `ssa.topk` forces into all lists are attended to apart in the order `key_outer`, which the unit attribute `ssa.forced_apart` says, where that is predicted to be
-    faster: the first blocks, and the last ones up to that of the query, of lists for every query that scores alone fill up.
+    faster by so much that another kernel is worth compiling: the first blocks, and the last ones up to that of the query, of lists for every query that scores alone fill up.
 
     Then the kernel that makes an `ssa.merge` or `ssa.mix` (`ssa.fused_attend`) gets as many of its other parts as pays: those have the same schedule then, and are
     `with` in the attribute. Declines, with a remark, where they have other queries, tiles that do not fit one another or no schedule in common, or where two kernels are

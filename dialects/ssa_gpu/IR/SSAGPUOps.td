@@ -313,6 +313,18 @@ def SSAGPU_LoadOperandOp : SSAGPU_Op<"load_operand", [MemoryEffects<[MemRead]>]>
   let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($operand)";
 }
 
+def SSAGPU_LoadQuadsOp : SSAGPU_Op<"load_quads", [MemoryEffects<[MemRead]>]> {
+  let summary = "rows in quads, which are a tile in shared memory, in registers";
+  let description = [{
+    The columns of the tile stand in the order that `in_quads` of `store_rows` says, of 16 bits each, so that every thread reads what it has of an accumulator 16 bytes at a time. A row
+    whose bit in `counts` is not set is zeros, whatever the tile holds.
+  }];
+  let arguments = (ins SSAGPU_SharedType:$tile, SSAGPU_RowVector:$counts);
+  let results = (outs SSAGPU_Accumulator:$rows);
+  let assemblyFormat = "$tile `where` $counts attr-dict `:` type($tile) `,` type($counts) `->` type($rows)";
+  let hasVerifier = 1;
+}
+
 def SSAGPU_ToOperandOp : SSAGPU_Op<"to_operand", [Pure]> {
   let summary = "an accumulator, rounded to 16 bits, as left operand of the next product";
   let arguments = (ins SSAGPU_Accumulator:$tile);
@@ -515,18 +527,6 @@ def SSAGPU_StoreRowsOp : SSAGPU_RegionOp<"store_rows", [SameVariadicOperandSize]
   let arguments = (ins SSAGPU_Accumulator:$tile, AnyMemRef:$target, Variadic<AnyMemRef>:$sources, Variadic<SSAGPU_RowVector>:$factors, I64Attr:$columns,
                        I64Attr:$width, DefaultValuedAttr<I64Attr, "1">:$source_width, UnitAttr:$skip_zeros, OptionalAttr<I64Attr>:$share, UnitAttr:$in_quads);
   let assemblyFormat = "$tile `to` $target (`plus` `(` $sources^ `:` type($sources) `)` `times` `(` $factors `:` type($factors) `)`)? $body attr-dict `:` type($tile) `,` type($target)";
-}
-
-def SSAGPU_LoadRowsOp : SSAGPU_RegionOp<"load_rows", [RecursiveMemoryEffects, MemoryEffects<[MemRead]>]> {
-  let summary = "rows of a buffer that `store_rows` wrote in quads";
-  let description = [{
-    For every row the region yields where it begins in `source`, in elements from its start, and whether it is read at all; a row that is not is zeros. The
-    source is of 16 bits, and columns stand in it as `in_quads` of `store_rows` says; rows begin at multiples of 8 elements, and no kernel that runs meanwhile
-    writes them. They are read once: the cache of a multiprocessor keeps nothing of them.
-  }];
-  let arguments = (ins AnyMemRef:$source);
-  let results = (outs SSAGPU_Accumulator:$tile);
-  let assemblyFormat = "$source $body attr-dict `:` type($source) `->` type($tile)";
 }
 
 def SSAGPU_StoreEntriesOp : SSAGPU_RegionOp<"store_entries", []> {

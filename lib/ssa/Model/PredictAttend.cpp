@@ -299,9 +299,9 @@ Prediction ssa::predictAttend(const JoinedProblem &p, ScheduleAttr s, TargetAttr
   return predictSources(p.sources, isa<MergeOp>(p.join.op) ? 1 : p.sources.size(), s, target);
 }
 
-/// Partial outputs are read between the steps of two items.
+/// Partial outputs are on their way while steps go on.
 Prediction ssa::predictApart(const AttendProblem &p, ScheduleAttr s, TargetAttr target) {
-  constexpr double readShare = 0.5;
+  constexpr double readShare = 0.6;
   MLIRContext *context = target.getContext();
   double seconds = getPartialRows(p, s) * getPartialBytes(p, s) / ChipRates::of(target).memory;
   AttendProblem apart = p;
@@ -312,7 +312,7 @@ Prediction ssa::predictApart(const AttendProblem &p, ScheduleAttr s, TargetAttr 
   apart.isShared = true;
   Prediction result = predictAttend(apart, ForcedBlocks::getSchedule(context), target);
   result.units.memory += seconds;
-  result.seconds += seconds / readShare;
+  result.seconds = std::max(result.seconds, seconds / readShare);
   return result;
 }
 

@@ -419,13 +419,14 @@ LogicalResult StoreRowsOp::verify() {
   yielded.append(getSources().size(), IndexType::get(getContext()));
   return verifyBody(*this, yielded);
 }
-LogicalResult LoadRowsOp::verify() {
-  RankedTensorType tile = getTile().getType();
-  if (isRowwise(tile) || getFolds(tile) > 1 || getGroups(tile) > 1 || tile.getDimSize(1) % 32 != 0 || tile.getElementTypeBitWidth() != 16 ||
-      cast<MemRefType>(getSource().getType()).getElementType() != tile.getElementType())
-    return emitOpError() << "expected elements of 16 bits, of which a tile that is neither rowwise nor of groups has multiples of 32 columns, but got "
-                         << getSource().getType() << " and " << tile;
-  return verifyBody(*this, placeTypes(*this));
+LogicalResult LoadQuadsOp::verify() {
+  SharedType tile = getTile().getType();
+  RankedTensorType rows = getRows().getType();
+  bool isPlain = !isRowwise(rows) && getFolds(rows) == 1 && getGroups(rows) == 1 && rows.getDimSize(1) % 32 == 0 && rows.getElementTypeBitWidth() == 16;
+  if (!isPlain || !tile.isTile() || tile.isRing() || tile.getPanelColumns() != 64 || tile.getShape() != rows.getShape() || tile.getElementType() != rows.getElementType())
+    return emitOpError() << "expected a tile of 16 bits and multiples of 32 columns, and as much of an accumulator that is neither rowwise nor of groups, but got " << tile
+                         << " and " << rows;
+  return success();
 }
 LogicalResult StoreEntriesOp::verify() { return verifyBody(*this, placeTypes(*this)); }
 LogicalResult FillOp::verify() { return verifyBody(*this, getArray().getType().getElementType()); }

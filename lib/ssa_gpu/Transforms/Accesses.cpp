@@ -54,6 +54,7 @@ SmallVector<Access, 2> mlir::ssa_gpu::getAccesses(Operation *op) {
         return reads;
       })
       .Case([](LoadEntryOp load) { return Accesses{{load.getArray(), false}}; })
+      .Case([](LoadQuadsOp load) { return Accesses{{load.getTile(), false}}; })
       .Case([](LoadOperandOp load) { return Accesses{{load.getTile(), false}}; })
       .Default([](Operation *) { return Accesses(); });
 }

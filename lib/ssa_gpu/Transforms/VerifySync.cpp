@@ -218,7 +218,7 @@ bool KernelWalk::isUnderstood() {
   return !root.walk([&](Operation *op) {
     bool isShared = llvm::any_of(op->getOperands(), [](Value v) { return isa<SharedType>(v.getType()) && !getAllocation(v); });
     bool isKnownRegion = isa<scf::ForOp, scf::IfOp, scf::WhileOp, FindRowsOp, FillOp, MapRowsOp, MapColumnsOp, MapOp, StoreRowsOp,
-                                             StoreColumnsOp, StoreEntriesOp, LoadRowsOp, GatherBoxOp>(op);
+                                             StoreColumnsOp, StoreEntriesOp, GatherBoxOp>(op);
     auto loop = dyn_cast<scf::ForOp>(op);
     bool beginsAnywhere = loop && !isCounter(loop) && !isNumberOfBlock(loop.getLowerBound());
     return isShared || beginsAnywhere || (op->getNumRegions() != 0 && !isKnownRegion) ? WalkResult::interrupt() : WalkResult::advance();

@@ -8,12 +8,13 @@
 !sel = !ssa.selection<1x2x?x16, key_block = 64, sorted>
 
 // Of 16 places of a list 13 have partial outputs. The kernel of the others sees the first block and a window that begins with one, and adds these to what it
-// stores; nothing else joins them.
+// stores, in boxes of eight lists; nothing else joins them.
 // CHECK: gpu.func @ssa_sparse_attend(
 // CHECK: in_quads
 // CHECK: gpu.func @ssa_sparse_attend_1(
+// CHECK: ssa_gpu.alloc : <4x128x128xbf16>
 // CHECK: scf.for {{.*}} iter_args
-// CHECK: ssa_gpu.load_rows
+// CHECK: ssa_gpu.load_quads
 // CHECK: ssa_gpu.store_rows
 // CHECK-NOT: ssa_join_partials
 // CHECK-LABEL: func.func @apart

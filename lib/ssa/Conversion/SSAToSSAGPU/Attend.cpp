@@ -72,7 +72,8 @@ private:
   LogicalResult gather();
   void allocateParts();
   LogicalResult setApart(const ForcedBlocks &blocks);
-  LogicalResult finishRun(const PartialOutputs &partials, const KeyOuter::Run &run, const Maps &maps);
+  Value createPartialMap(Value outputs, Value lists);
+  LogicalResult finishRun(const PartialOutputs &partials, Value map, const KeyOuter::Run &run, const Maps &maps);
 
   HostFunction &host;
   SparseAttendOp op;
@@ -143,10 +144,6 @@ LogicalResult AttendConversion::readSchedule() {
   plan.takesTurns = schedule.takesTurns(op);
   plan.keepsWeightsInKeys = schedule.keepsWeightsInKeys(op);
   plan.keepsQueries = schedule.keepsQueries(op);
-  if (plan.addsPartials) { // which takes the registers of queries; so their slot is not free as soon as an item begins
-    plan.keepsQueries = false;
-    plan.querySlots = 2;
-  }
   plan.threads = schedule.getThreads(op);
   plan.blocksPerSM = schedule.getBlocksPerSM(op, target);
   // Producers run ahead into the next item, so blocks stay; others come and go.
@@ -388,7 +385,8 @@ LogicalResult AttendConversion::attend(const Maps &maps) {
   Emitter e(host.builder, op.getLoc());
   if (plan.isKeyOuter) {
     Maps others = apart ? apart->createMaps() : Maps();
-    auto finish = [&](const PartialOutputs &partials, const KeyOuter::Run &run) { return apart->finishRun(partials, run, others); };
+    Value partialMap = apart ? apart->createPartialMap(keyOuter->getOutputs(), keyOuter->countLists(e)) : Value();
+    auto finish = [&](const PartialOutputs &partials, const KeyOuter::Run &run) { return apart->finishRun(partials, partialMap, run, others); };
     return keyOuter->build(output, lse, joined ? &*joined : nullptr, [&](const PartialOutputs &partials, ValueRange transposed, Value items) {
       return buildKernel(partials.outputs, partials.lses, transposed, maps, items);
     }, apart ? KeyOuter::Finish(finish) : nullptr);
@@ -424,12 +422,28 @@ LogicalResult AttendConversion::setApart(const ForcedBlocks &blocks) {
   return apart->readSchedule();
 }
 
+/// The map of partial outputs, of which a box is what a tile's rows have of one part: by lists, parts and rows of a list.
+Value AttendConversion::createPartialMap(Value outputs, Value lists) {
+  Emitter e(host.builder, op.getLoc());
+  int64_t parts = plan.placesOfList(), columns = plan.valueDim, rows = std::min(plan.group, plan.tileRows), any = ShapedType::kDynamic;
+  auto type = cast<MemRefType>(outputs.getType());
+  auto view = MemRefType::get({any, parts, plan.group, columns}, type.getElementType(), StridedLayoutAttr::get(op.getContext(), any, {any, any, any, 1}));
+  SmallVector<OpFoldResult> sizes = {lists}, strides;
+  for (int64_t size : {parts, plan.group, columns})
+    sizes.push_back(host.builder.getIndexAttr(size));
+  for (int64_t stride : {parts * plan.group * columns, plan.group * columns, columns, int64_t(1)})
+    strides.push_back(host.builder.getIndexAttr(stride));
+  Value base = memref::ExtractStridedMetadataOp::create(host.builder, op.getLoc(), outputs).getBaseBuffer();
+  Value all = memref::ReinterpretCastOp::create(host.builder, op.getLoc(), view, base, OpFoldResult(host.builder.getIndexAttr(0)), sizes, strides);
+  return createMap(all, {plan.group < plan.tileRows ? plan.queryBlock : 1, 1, rows});
+}
+
 /// The kernel that sees forced blocks and adds the partial outputs to what it makes of them.
-LogicalResult AttendConversion::finishRun(const PartialOutputs &partials, const KeyOuter::Run &run, const Maps &maps) {
+LogicalResult AttendConversion::finishRun(const PartialOutputs &partials, Value map, const KeyOuter::Run &run, const Maps &maps) {
   Emitter e(host.builder, op.getLoc());
   Value queryBlock = e.index(plan.queryBlock), tiles = e.sub(e.ceilDiv(e.add(run.firstList, run.lists), queryBlock), e.div(run.firstList, queryBlock));
   Value items = e.mul(e.mul(run.cells, e.index(plan.tilesPerList())), tiles);
-  return buildKernel(output, lse, {partials.outputs, partials.lses, run.batch, run.firstCell, run.cells, run.firstList, run.lists}, maps, items);
+  return buildKernel(output, lse, {map, partials.lses, run.firstPartial, run.batch, run.firstCell, run.cells, run.firstList, run.lists}, maps, items);
 }
 
 /// Memory for the outputs of all parts of the steps.
@@ -454,7 +468,7 @@ LogicalResult AttendConversion::buildKernel(Value output, Value lse, ValueRange 
     llvm::append_range(arguments, more);
   SmallVector<unsigned> readOnly = {AttendKernel::queryArg};
   if (plan.addsPartials)
-    readOnly.append({AttendKernel::partialsArg, AttendKernel::partialLsesArg});
+    readOnly.push_back(AttendKernel::partialLsesArg);
   SmallVector<std::pair<unsigned, int64_t>> joinedRows; // and how many bytes a thread reads of one
   for (unsigned i = 0; plan.join && i < plan.join->getNumParts(); ++i)
     if (!plan.join->isOwn(i)) {
@@ -481,30 +495,6 @@ LogicalResult AttendConversion::buildKernel(Value output, Value lse, ValueRange 
     k.setReadOnly(number, bytes);
   k.finish();
   return result;
-}
-
-LogicalResult ssa::checkOverlap(SparseAttendOp op, const SelectChain *chain, llvm::function_ref<void(const Twine &)> reason) {
-  auto refuse = [&](const Twine &why) {
-    reason("cannot have '" + OverlapAttr::attrName() + "': " + why);
-    return failure();
-  };
-  ScheduleAttr schedule = ScheduleAttr::of(op);
-  if (!chain)
-    return refuse("its lists are not those of an 'ssa.topk' that selects from scores in chunks");
-  if (!op.getSelections().front().hasOneUse())
-    return refuse("its lists are read by others, too");
-  if (!op.getMask() || !op.getMask()->getCausal())
-    return refuse("queries of a part are the last of a sequence under a causal mask only");
-  if (!takesTensorCores(op) || !schedule || schedule.getOrder() == LoopOrder::key_outer || schedule.getSplit() > 1 || AgreeingAttr::of(op))
-    return refuse("it needs one schedule, on tensor cores, that is not split and whose order is not key_outer, which has a loop of its own");
-  if (!ScheduleAttr::getRowsPerList(op))
-    return refuse("all queries share one list");
-  if (op.getQuery() == op.getKey() || op.getQuery() == op.getValue() || !op.getScore().empty())
-    return refuse("its queries are keys as well, or it has a score region");
-  int64_t step = std::lcm(schedule.getListsOfTile(op), chain->rowStep), rows = OverlapAttr::of(op).getRows();
-  if (rows % step != 0)
-    return refuse("expected 'rows' to be a multiple of " + Twine(step) + ", the lists that go together, but got " + Twine(rows));
-  return success();
 }
 
 /// With what makes its lists, for some queries at a time.

@@ -85,10 +85,11 @@ struct AttendPlan {
   bool hasSoftmaxes() const { return sources.size() > 1 && !join->isMerge(); }
   bool usesTensorMemory() const { return instruction == Instruction::tcgen05; }
   bool hasRoles() const { return instruction != Instruction::mma_sync; }
-  /// Producers say which rows an item has: to divide would take those who multiply longer than to hear it. Beside the values of a score region it spills.
+  /// Producers say which rows an item has: to divide would take those who multiply longer than to hear it. Beside the values of a score region it spills, but where they are
+  /// partial outputs has to be heard.
   bool publishesItems() const {
     bool hasRegion = llvm::any_of(sources, [](const AttendSource &source) { return !source.op.getScore().empty(); });
-    return hasRoles() && !usesTensorMemory() && !takesTurns && !isKeyOuter && !hasRegion;
+    return hasRoles() && !usesTensorMemory() && !takesTurns && !isKeyOuter && (!hasRegion || addsPartials);
   }
   /// Products of different steps are not under way together: items of few steps have registers for taller tiles then, and wait less for their rows.
   bool isStepwise() const {
@@ -100,6 +101,8 @@ struct AttendPlan {
   bool warpsHaveLists() const { return memberWords > 0 && first().stretches == 1 && groups == 1 && rowsPerList % 16 == 0 && !usesTensorMemory(); }
   /// All keys that an item has are one step.
   bool isOneStep() const { return isKeyOuter && selection().getKeyBlock() == tileKeys; }
+  /// How many partial outputs are on their way at a time, where they are added.
+  static constexpr int64_t partSlots = 4;
   /// Partial outputs of a list.
   int64_t placesOfList() const { return forced ? forced->others : selection().getWidth(); }
   int64_t entriesOfTile() const { return tileRows / rowsOfBox; }
@@ -129,8 +132,8 @@ public:
   /// queries, what the rows of other parts are. Then, of every source, keys, values, how many tokens there are, the list if there is one and, of a union, its
   /// members, tensor maps of keys and values, captured values.
   enum Argument { queryArg, outputArg, lseArg, firstFreeArg };
-  /// Of a kernel that adds partial outputs to its own: these, and which rows they are of.
-  enum RunArgument { partialsArg = firstFreeArg, partialLsesArg, batchOfRunArg, firstCellOfRunArg, cellsOfRunArg, firstQueryOfRunArg, queriesOfRunArg, firstFreeRunArg };
+  /// Of a kernel that adds partial outputs to its own: a tensor map of these, lses, which list there is the first of the run; and which rows they are of.
+  enum RunArgument { partialsArg = firstFreeArg, partialLsesArg, firstPartialListArg, batchOfRunArg, firstCellOfRunArg, cellsOfRunArg, firstQueryOfRunArg, queriesOfRunArg, firstFreeRunArg };
   enum KeyOuterArgument { itemsArg = firstFreeArg, entriesArg, numItemsArg, batchArg, firstCellArg, firstListArg, numListsArg, firstFreeKeyOuterArg };
 
   AttendKernel(KernelBuilder &k, const AttendPlan &plan);
@@ -154,6 +157,7 @@ private:
     Value block, firstEntry, numEntries, entriesOfTile;
     SmallVector<Value> entriesOfBoxes;
     Value valuePart;                     // of the columns of the output, an index; null if there is one
+    Value firstPart;                     // the ticket of the first of its partial outputs, i32; null if there are none to add
     Value exists;                        // i1: false of the item behind the last
     Value next;                          // which of all items the block has next, an index
   };
@@ -250,7 +254,7 @@ private:
   SmallVector<Value> packRows(const Item &item);
   Item unpackRows(ArrayRef<Value> values);
   Item getNoItem();
-  size_t getNumRows() const { return 4 + (plan.split > 1) + (plan.isKeyOuter ? 3 : 0); }
+  size_t getNumRows() const { return 4 + (plan.split > 1) + (plan.isKeyOuter ? 3 : 0) + plan.addsPartials; }
   Item decodeItemOrNone(Value number, Value total);
   Item receiveItem(Value slot);
   SmallVector<Value> forEachItemAndOne(Value total, ValueRange inits, llvm::function_ref<SmallVector<Value>(Value number, ValueRange carried)> body);
@@ -335,6 +339,7 @@ private:
   /// What is to be copied in a step: of each stretch the first number and how many there are, or the places of the rows of keys and values.
   using Lookup = SmallVector<Value>;
   Lookup lookUp(const Item &item, const Slots &slots, Value step);
+  Value copyStep(const Item &item, const Slots &slots, Value step, const Lookup &found, Value ticket);
   Value copySteps(const Item &item, const Slots &slots, Value steps, const Lookup &found, Value first);
   SmallVector<Value> produceTwoTurns(const Item &item, const Slots &slots, Value step, const Lookup &first, const Lookup &second, Value ticket);
   static KeySlots::Step getStretches(ValueRange found);
@@ -376,10 +381,16 @@ private:
   SmallVector<unsigned> getPartsOf(const Softmax &softmax) const;
   AddedRows getOthers(const Softmax &softmax, ArrayRef<Value> factors, Value firstColumn);
   Value scaleRows(Value tile, Value factors);
-  Value getPartialOf(const Item &item, Value row, Value part);
   Value loadLseOf(const Item &item, Value row, Value part);
-  std::pair<Value, Value> loadPart(const Item &item, const BufferView &partials, Value part);
   Value getGreatestLse(const Item &item);
+  /// How producers find the partial outputs of an item: its list, its first row and how many there are, i32.
+  struct Parts {
+    Value list, firstRow, count, firstTicket;
+  };
+  Parts getParts(const Item &item);
+  void copyParts(const Parts &parts, Value first, Value end);
+  Value getPartTicket(Value first, Value part);
+  void produceWithPartials(Value total);
   Value addPartials(const Item &item, State &state, Value reference);
   /// The part of `group` where groups have columns each; `state.sum` is that of all.
   void storePart(const Softmax &softmax, ScoreTiles &scores, State state, unsigned group);
@@ -411,6 +422,7 @@ private:
   };
   Turn turns[2];
   Value turnPipe;
+  Value partRing, partPipe; // partial outputs that are on their way
   // With tensor memory: scores, weights and outputs, pipes between those that make them; what outputs are multiplied by, and how many steps they have.
   SmallVector<Value> tensors;
   /// Columns of the output that one product makes.

@@ -21,6 +21,10 @@ void AttendKernel::allocateRoles() {
   keys.pipe = t.allocPipe(plan.stages, producers, consumers);
   if (!plan.valuesAreKeys)
     values.pipe = t.allocPipe(plan.stages, producers, consumers);
+  if (plan.addsPartials) {
+    partRing = t.alloc({plan.partSlots, plan.tileRows, plan.paddedValueDim()}, elementType);
+    partPipe = t.allocPipe(plan.partSlots, producers, consumers);
+  }
 }
 
 Value AttendKernel::next(Value ticket, int64_t slots) {
@@ -43,7 +47,7 @@ void AttendKernel::buildRoles(Value total) {
   producerRegisters = std::max(producerRegisters, (share * (warpgroups + 1) - registers * warpgroups) / 8 * 8); // what the eights leave
   k.setBlocksPerSM(plan.blocksPerSM);
   registers = std::min(registers, most);
-  auto produces = [&] { plan.isStepwise() ? produceKeyOuter(total) : produce(total); };
+  auto produces = [&] { plan.isStepwise() ? produceKeyOuter(total) : plan.addsPartials ? produceWithPartials(total) : produce(total); };
   KernelBuilder::Role producers{plan.producers(), producerRegisters, produces};
   if (!plan.takesTurns)
     return k.addRoles({{plan.consumers(), registers, [&] { plan.isStepwise() ? consumeKeyOuter(total) : consume(total); }}, producers});
@@ -88,6 +92,8 @@ SmallVector<Value> AttendKernel::packRows(const Item &item) {
     values.push_back(item.part);
   if (plan.isKeyOuter)
     values.append({item.block, item.firstEntry, item.numEntries});
+  if (plan.addsPartials)
+    values.push_back(item.firstPart);
   return values;
 }
 
@@ -106,6 +112,8 @@ AttendKernel::Item AttendKernel::unpackRows(ArrayRef<Value> values) {
     item.firstEntry = values[values.size() - 2];
     item.numEntries = values.back();
   }
+  if (plan.addsPartials)
+    item.firstPart = values.back();
   return item;
 }
 
@@ -113,7 +121,7 @@ AttendKernel::Item AttendKernel::unpackRows(ArrayRef<Value> values) {
 AttendKernel::Item AttendKernel::getNoItem() {
   Item none;
   none.batch = none.cell = none.list = k.index(0);
-  none.firstRow = none.block = none.firstEntry = none.numEntries = k.i32(0);
+  none.firstRow = none.block = none.firstEntry = none.numEntries = none.firstPart = k.i32(0);
   none.part = plan.split > 1 ? k.i32(0) : Value();
   none.exists = k.bit(false);
   return none;
@@ -191,20 +199,25 @@ Value AttendKernel::copySteps(const Item &item, const Slots &slots, Value steps,
     Value ticket = carried.back();
     if (plan.takesTurns)
       return produceTwoTurns(item, slots, step, found, following, ticket);
-    Value stage = slotOf(ticket, plan.stages), after = next(ticket, plan.stages);
-    t.acquire(keys.pipe, ticket);
-    loadNumbers(slots, step, found, getNumbers(stage));
-    loadRows(item, slots, found, keys, stage, ticket);
-    t.publish(keys.pipe, ticket);
-    if (!plan.valuesAreKeys) { // with `wgmma` zeros were the first values
-      Value valueTicket = plan.usesTensorMemory() ? ticket : after;
-      t.acquire(values.pipe, valueTicket);
-      loadRows(item, slots, found, values, slotOf(valueTicket, plan.stages), valueTicket);
-      t.publish(values.pipe, valueTicket);
-    }
-    following.push_back(after);
+    following.push_back(copyStep(item, slots, step, found, ticket));
     return following;
   }).back();
+}
+
+/// One of them; the next ticket.
+Value AttendKernel::copyStep(const Item &item, const Slots &slots, Value step, const Lookup &found, Value ticket) {
+  Value stage = slotOf(ticket, plan.stages), after = next(ticket, plan.stages);
+  t.acquire(keys.pipe, ticket);
+  loadNumbers(slots, step, found, getNumbers(stage));
+  loadRows(item, slots, found, keys, stage, ticket);
+  t.publish(keys.pipe, ticket);
+  if (!plan.valuesAreKeys) { // with `wgmma` zeros were the first values
+    Value valueTicket = plan.usesTensorMemory() ? ticket : after;
+    t.acquire(values.pipe, valueTicket);
+    loadRows(item, slots, found, values, slotOf(valueTicket, plan.stages), valueTicket);
+    t.publish(values.pipe, valueTicket);
+  }
+  return after;
 }
 
 /// The numbers of an item's steps, which the producers have counted where that takes a list, or they say all of an item.

@@ -87,6 +87,8 @@ struct LaneBuffer {
   LaneBuffer(HostFunction &host, Location loc, Value lanes, Value size, ArrayRef<OpFoldResult> others, Type elementType);
   void select(HostFunction &host, Value lane) { here = host.getPart(all, 0, Emitter(host.builder, lane.getLoc()).mul(lane, size), size); }
 
+  Value getAll() const { return all; }
+
   Value here; // of the run, once it is selected
 
 private:

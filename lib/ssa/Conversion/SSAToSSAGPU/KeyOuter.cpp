@@ -65,7 +65,7 @@ LogicalResult KeyOuter::build(Value output, Value lse, const JoinArguments *furt
   PartialOutputs partials{outputs.here, lses.here, plan.partialsInQuads};
   transposed->build(range, partials.lses);
   Value cellsOfHead = e.index(plan.cells / type.getHeads());
-  Run run{range.batch, e.mul(range.firstHead, cellsOfHead), e.mul(range.heads, cellsOfHead), range.first, range.count};
+  Run run{range.batch, e.mul(range.firstHead, cellsOfHead), e.mul(range.heads, cellsOfHead), range.first, range.count, e.mul(range.lane, getListsOfLane(e))};
   LogicalResult result = attend(partials, {transposed->items.here, transposed->entries.here, transposed->numItems.here, run.batch, run.firstCell, run.firstList, run.lists},
                                 e.mul(transposed->mostItems, cellsOfHead));
   if (finish && succeeded(result))

@@ -20,6 +20,7 @@ public:
   /// Which rows are worked on in a run: a sequence, some cells and some lists of it; host values.
   struct Run {
     Value batch, firstCell, cells, firstList, lists;
+    Value firstPartial; // which of all lists whose partial outputs are in memory is the first
   };
   using Attend = llvm::function_ref<LogicalResult(const PartialOutputs &partials, ValueRange transposed, Value items)>;
   using Finish = llvm::function_ref<LogicalResult(const PartialOutputs &partials, const Run &run)>;
@@ -27,9 +28,14 @@ public:
   /// Calls `attend` once, in the loop: it makes the kernel that writes partial outputs, whose arguments after the usual ones are `transposed`;
   /// there are at most `items` items. These are joined by the kernel that `finish` makes; where it is null, here: `further` says with what rows are joined behind;
   /// it may be null.
+  /// All partial outputs that are in memory at a time, a row each, and how many lists they are of.
+  Value getOutputs() const { return outputs.getAll(); }
+  Value countLists(Emitter &e) const { return e.mul(lanes, getListsOfLane(e)); }
+
   LogicalResult build(Value output, Value lse, const JoinArguments *further, Attend attend, Finish finish);
 
 private:
+  Value getListsOfLane(Emitter &e) const { return e.mul(e.mul(capacity, heads), e.index(plan.cells / type.getHeads())); }
   void join(const ListRange &range, const PartialOutputs &partials, Value output, Value lse, const JoinArguments *further);
 
   HostFunction &host;

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::ssa;
@@ -331,6 +332,30 @@ LogicalResult SelectChainConversion::runOverlapped(OverlapAttr overlap, llvm::fu
     }
     return success(succeeded(fused) && succeeded(apart) && succeeded(attend(part, chunks.rows)));
   });
+}
+
+LogicalResult ssa::checkOverlap(SparseAttendOp op, const SelectChain *chain, llvm::function_ref<void(const Twine &)> reason) {
+  auto refuse = [&](const Twine &why) {
+    reason("cannot have '" + OverlapAttr::attrName() + "': " + why);
+    return failure();
+  };
+  ScheduleAttr schedule = ScheduleAttr::of(op);
+  if (!chain)
+    return refuse("its lists are not those of an 'ssa.topk' that selects from scores in chunks");
+  if (!op.getSelections().front().hasOneUse())
+    return refuse("its lists are read by others, too");
+  if (!op.getMask() || !op.getMask()->getCausal())
+    return refuse("queries of a part are the last of a sequence under a causal mask only");
+  if (!takesTensorCores(op) || !schedule || schedule.getOrder() == LoopOrder::key_outer || schedule.getSplit() > 1 || AgreeingAttr::of(op))
+    return refuse("it needs one schedule, on tensor cores, that is not split and whose order is not key_outer, which has a loop of its own");
+  if (!ScheduleAttr::getRowsPerList(op))
+    return refuse("all queries share one list");
+  if (op.getQuery() == op.getKey() || op.getQuery() == op.getValue() || !op.getScore().empty())
+    return refuse("its queries are keys as well, or it has a score region");
+  int64_t step = std::lcm(schedule.getListsOfTile(op), chain->rowStep), rows = OverlapAttr::of(op).getRows();
+  if (rows % step != 0)
+    return refuse("expected 'rows' to be a multiple of " + Twine(step) + ", the lists that go together, but got " + Twine(rows));
+  return success();
 }
 
 LogicalResult ssa::convertOverlapped(HostFunction &host, const SelectChain &chain, OverlapAttr overlap, llvm::function_ref<LogicalResult()> prepare,

@@ -116,6 +116,11 @@ Value TileEmitter::loadOperand(Value tile) {
   return ssa_gpu::LoadOperandOp::create(builder, loc, operandType(rows, type.getShape()[1], type.getElementType()), tile);
 }
 
+Value TileEmitter::loadQuads(Value tile, Value counts) {
+  auto type = cast<ssa_gpu::SharedType>(tile.getType());
+  return ssa_gpu::LoadQuadsOp::create(builder, loc, accumulatorType(type.getShape()[1], type.getElementType()), tile, counts);
+}
+
 Value TileEmitter::toOperand(Value accumulator, Type elementType) {
   int64_t columns = cast<RankedTensorType>(accumulator.getType()).getDimSize(1);
   return ssa_gpu::ToOperandOp::create(builder, loc, operandType(rows, columns, elementType), accumulator);
@@ -204,15 +209,6 @@ void TileEmitter::storeRows(Value tile, Value target, int64_t columns, int64_t w
       yielded.push_back(added.begin(i, row));
     return yielded;
   });
-}
-
-Value TileEmitter::loadRows(Value source, int64_t columns, llvm::function_ref<RowPlace(Value)> place) {
-  auto op = ssa_gpu::LoadRowsOp::create(builder, loc, accumulatorType(columns, cast<MemRefType>(source.getType()).getElementType()), source);
-  buildBody(op.getBody(), [&](Value row) {
-    RowPlace p = place(row);
-    return SmallVector<Value>{p.begin, p.exists};
-  });
-  return op;
 }
 
 void TileEmitter::storeColumns(Value tile, Value target, Value count, llvm::function_ref<RowPlace(Value)> place) {

@@ -95,6 +95,8 @@ public:
   /// One value per row to an array in shared memory.
   void saveRows(Value rowVector, Value array) { ssa_gpu::SaveRowsOp::create(builder, loc, rowVector, array); }
   Value loadOperand(Value tile);
+  /// Of rows that were stored in quads; those that do not count are zeros.
+  Value loadQuads(Value tile, Value counts);
   Value toOperand(Value accumulator, Type elementType);
   void storeOperand(Value accumulator, Value tile);
   void barrier() { ssa_gpu::BarrierOp::create(builder, loc); }
@@ -121,8 +123,6 @@ public:
   /// Rows begin at multiples of `width` elements. With `share` the columns of groups lie so far apart; with `inQuads` they are not in order.
   void storeRows(Value tile, Value target, int64_t columns, int64_t width, llvm::function_ref<RowPlace(Value row)> place, const AddedRows &added = {},
                  int64_t share = 0, bool inQuads = false);
-  /// Rows of so many columns that were stored in quads; zeros where they do not exist.
-  Value loadRows(Value source, int64_t columns, llvm::function_ref<RowPlace(Value row)> place);
   /// Columns that are `period` apart together, of the first `columns` of each group.
   Value fold(ssa_gpu::RowReduction kind, Value tile, int64_t columns, int64_t period);
   /// For tiles of which `factor` times as many rows have been joined.

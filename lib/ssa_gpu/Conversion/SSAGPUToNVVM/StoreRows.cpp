@@ -280,49 +280,35 @@ struct ConvertStoreRows : OpConversionPattern<StoreRowsOp> {
 };
 
 /// Of every 32 columns the four lanes of a row have 16 bytes each.
-struct ConvertLoadRows : OpConversionPattern<LoadRowsOp> {
+struct ConvertLoadQuads : OpConversionPattern<LoadQuadsOp> {
   using OpConversionPattern::OpConversionPattern;
 
-  LogicalResult matchAndRewrite(LoadRowsOp op, OpAdaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(LoadQuadsOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     ThreadEmitter e(rewriter, op);
-    RankedTensorType tile = op.getTile().getType();
-    Type type = cast<MemRefType>(op.getSource().getType()).getElementType();
-    constexpr int64_t width = 8, lanes = 4;
-    Value base = e.globalAddress(op.getSource());
+    RankedTensorType tile = op.getRows().getType();
+    int64_t rows = tile.getDimSize(0);
+    constexpr int64_t width = 8, lanes = 4, panelColumns = 64;
+    Type i32 = rewriter.getI32Type(), pair = VectorType::get({2}, tile.getElementType());
     SmallVector<Value> values(getValuesPerThread(tile));
-    for (unsigned half : {0, 1}) {
-      SmallVector<Value> place = e.inlineBody(op.getBody(), e.row(half, tile));
-      Value row = e.offset(e.element(base, place[0], type), e.mul(e.rem(e.lane(), lanes), width * 2));
-      for (int64_t first = 0; first < tile.getDimSize(1); first += lanes * width)
-        for (auto [i, value] : llvm::enumerate(load(e, e.offset(row, first * 2), place[1], type)))
-          values[first / 2 + i / 2 * 4 + 2 * half + i % 2] = value;
-    }
+    Value quad = e.rem(e.lane(), lanes);
+    for (unsigned half : {0, 1})
+      for (int64_t first = 0; first < tile.getDimSize(1); first += lanes * width) {
+        Value address = e.swizzled(adaptor.getTile(), rows, first / panelColumns, e.row(half, rows), e.add(quad, first % panelColumns / width));
+        Value words = LLVM::LoadOp::create(rewriter, e.loc, VectorType::get({lanes}, i32), address, /*alignment=*/16);
+        for (int64_t i = 0; i < lanes; ++i) {
+          Value word = arith::SelectOp::create(rewriter, e.loc, e.extract(adaptor.getCounts(), half), e.extract(words, i), e.i32(0));
+          Value both = LLVM::BitcastOp::create(rewriter, e.loc, pair, word);
+          for (int64_t j : {0, 1})
+            values[first / 2 + 4 * i + 2 * half + j] = e.extract(both, j);
+        }
+      }
     rewriter.replaceOp(op, e.fromElements(values));
     return success();
-  }
-
-private:
-  /// Eight neighbours, zeros where the row is not read: a predicate, as no other load is to wait behind a branch.
-  static SmallVector<Value> load(ThreadEmitter &e, Value address, Value isRead, Type type) {
-    constexpr StringLiteral text = "mov.b32 $0, 0;\n\tmov.b32 $1, 0;\n\tmov.b32 $2, 0;\n\tmov.b32 $3, 0;\n\t"
-                                   "@$5 ld.global.L1::no_allocate.v4.b32 {$0, $1, $2, $3}, [$4];";
-    OpBuilder &b = e.builder;
-    auto words = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(4, b.getI32Type()));
-    Value loaded = LLVM::InlineAsmOp::create(b, e.loc, words, ValueRange{address, isRead}, text, "=&r,=&r,=&r,=&r,l,b", /*has_side_effects=*/false,
-                                             /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-                                             LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr())
-                       .getResult(0);
-    SmallVector<Value> values;
-    for (int64_t i = 0; i < 4; ++i) {
-      Value word = LLVM::ExtractValueOp::create(b, e.loc, loaded, i);
-      llvm::append_range(values, e.elements(LLVM::BitcastOp::create(b, e.loc, VectorType::get({2}, type), word)));
-    }
-    return values;
   }
 };
 
 } // namespace
 
 void ssa_gpu::populateStorePatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<ConvertStoreRows, ConvertLoadRows>(converter, patterns.getContext());
+  patterns.add<ConvertStoreRows, ConvertLoadQuads>(converter, patterns.getContext());
 }

@@ -3,22 +3,25 @@
 
 !tile = tensor<64x64xf32, #ssa_gpu.accumulator>
 !narrow = tensor<64x64xbf16, #ssa_gpu.accumulator>
+!rows = tensor<64xi1, #ssa_gpu.rows>
 
 gpu.module @kernels {
-  // Of two rows a thread has 16 bytes of every 32 columns: two loads each, of which nobody waits for a branch. They are the columns that it has of an accumulator.
+  // Of two rows a thread has 16 bytes of every 32 columns: two loads each, whose words count or are zeros. They are the columns that it has of an accumulator.
   // CHECK-LABEL: gpu.func @load
-  // CHECK-COUNT-4: llvm.inline_asm asm_dialect = att "mov.b32 $0, 0;{{.*}}@$5 ld.global.L1::no_allocate.v4.b32
-  // CHECK-NOT: llvm.inline_asm
+  // CHECK: llvm.load {{.*}} -> vector<4xi32>
+  // CHECK-COUNT-4: arith.select {{.*}} : i32
+  // CHECK-COUNT-3: llvm.load {{.*}} -> vector<4xi32>
+  // CHECK-NOT: llvm.load
   // CHECK: gpu.return
-  gpu.func @load(%from: memref<?x64xbf16>, %to: memref<?x64xf32>) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+  gpu.func @load(%counts: i1, %to: memref<?x64xf32>) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
     %yes = arith.constant true
     %c64 = arith.constant 64 : index
-    %t = ssa_gpu.load_rows %from {
+    %tile = ssa_gpu.alloc : !ssa_gpu.shared<64x64xbf16>
+    %rows = ssa_gpu.map_rows {
     ^bb0(%row: i32):
-      %i = arith.index_cast %row : i32 to index
-      %begin = arith.muli %i, %c64 : index
-      ssa_gpu.yield %begin, %yes : index, i1
-    } : memref<?x64xbf16> -> !narrow
+      ssa_gpu.yield %counts : i1
+    } : !rows
+    %t = ssa_gpu.load_quads %tile where %rows : !ssa_gpu.shared<64x64xbf16>, !rows -> !narrow
     %w = arith.extf %t : !narrow to !tile
     ssa_gpu.store_rows %w to %to {
     ^bb0(%row: i32):
