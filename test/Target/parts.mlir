@@ -8,6 +8,11 @@
 // RUN: ssa-opt %S/Inputs/two-barriers.mlir --emit=ptx --chip=sm_90a -o %t.many
 // RUN: ssa-opt %S/Inputs/two-barriers.mlir --emit=ptx --chip=sm_90a -o %t.one --mlir-disable-threading
 // RUN: cmp %t.many %t.one
+//
+// Labels within inline assembly, too:
+// RUN: ssa-opt %S/../../examples/nsa.mlir --emit=ptx --chip=sm_90a -o %t.many
+// RUN: ssa-opt %S/../../examples/nsa.mlir --emit=ptx --chip=sm_90a -o %t.one --mlir-disable-threading
+// RUN: cmp %t.many %t.one
 
 // CHECK-NOT: .shared
 // CHECK: .visible .entry short(

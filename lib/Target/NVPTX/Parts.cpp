@@ -79,6 +79,30 @@ static void renumber(std::string &kernel, unsigned number) {
   }
 }
 
+/// The same of labels within inline assembly, `done` and a number of the module, which are counted in each kernel.
+static void renumberLabels(std::string &kernel) {
+  SmallVector<StringRef> known;
+  std::string renamed;
+  StringRef rest = kernel, prefix = "done";
+  while (true) {
+    auto [before, after] = rest.split(prefix);
+    renamed += before;
+    if (before.size() == rest.size())
+      break;
+    StringRef number = after.take_while(llvm::isDigit);
+    renamed += prefix;
+    if (!number.empty() && !before.empty() && llvm::isSpace(before.back())) {
+      if (!llvm::is_contained(known, number))
+        known.push_back(number);
+      renamed += std::to_string(llvm::find(known, number) - known.begin());
+    } else {
+      renamed += number;
+    }
+    rest = after.drop_front(number.size());
+  }
+  kernel = std::move(renamed);
+}
+
 /// One text of those of parts, the same whatever the parts were: a header, variables, kernels in order.
 std::string ssa::mergePTX(ArrayRef<DeviceCode> parts, ArrayRef<std::string> order) {
   constexpr llvm::StringLiteral start = "\t// .globl\t", headerEnd = ".address_size 64\n", bodyEnd = "\n}\n";
@@ -109,6 +133,7 @@ std::string ssa::mergePTX(ArrayRef<DeviceCode> parts, ArrayRef<std::string> orde
     merged += variable + "\n";
   for (auto [i, name] : llvm::enumerate(order)) {
     renumber(kernels[name], i);
+    renumberLabels(kernels[name]);
     merged += "\n// .globl " + name + "\n" + kernels[name];
   }
   return merged;
