@@ -62,45 +62,37 @@ SmallVector<std::string> ssa::splitKernels(gpu::GPUModuleOp module) {
 // PTX
 //===----------------------------------------------------------------------===//
 
-/// Replaces the number that the backend gives functions of a module, in names of labels and stack frames.
-static void renumber(std::string &kernel, unsigned number) {
-  for (StringRef prefix : {"$L__BB", "__local_depot"}) {
-    std::string renamed;
-    StringRef rest = kernel;
-    while (true) {
-      auto [before, after] = rest.split(prefix);
-      renamed += before;
-      if (before.size() == rest.size())
-        break;
-      renamed += (prefix + Twine(number)).str();
-      rest = after.drop_while(llvm::isDigit);
-    }
-    kernel = std::move(renamed);
-  }
-}
-
-/// The same of labels within inline assembly, `done` and a number of the module, which are counted in each kernel.
-static void renumberLabels(std::string &kernel) {
-  SmallVector<StringRef> known;
-  std::string renamed;
-  StringRef rest = kernel, prefix = "done";
+/// Replaces the number behind every `prefix` by what `renumbered` makes of it.
+static void renumber(std::string &kernel, StringRef prefix, llvm::function_ref<size_t(StringRef number)> renumbered) {
+  std::string text;
+  StringRef rest = kernel;
   while (true) {
     auto [before, after] = rest.split(prefix);
-    renamed += before;
+    text += before;
     if (before.size() == rest.size())
       break;
     StringRef number = after.take_while(llvm::isDigit);
-    renamed += prefix;
-    if (!number.empty() && !before.empty() && llvm::isSpace(before.back())) {
-      if (!llvm::is_contained(known, number))
-        known.push_back(number);
-      renamed += std::to_string(llvm::find(known, number) - known.begin());
-    } else {
-      renamed += number;
-    }
+    text += prefix;
+    if (!number.empty())
+      text += std::to_string(renumbered(number));
     rest = after.drop_front(number.size());
   }
-  kernel = std::move(renamed);
+  kernel = std::move(text);
+}
+
+/// Numbers that the backend gives within a module become those of a kernel: of the function, in names of labels and stack frames, and of labels within inline
+/// assembly, which are counted.
+static void renumber(std::string &kernel, size_t place) {
+  for (StringRef prefix : {"$L__BB", "__local_depot"})
+    renumber(kernel, prefix, [&](StringRef) { return place; });
+  SmallVector<std::string> known;
+  for (StringRef prefix : {" done", "\ndone"}) // where one is branched to, and where it stands
+    renumber(kernel, prefix, [&](StringRef number) -> size_t {
+      auto found = llvm::find(known, number);
+      if (found == known.end())
+        found = known.insert(found, number.str());
+      return found - known.begin();
+    });
 }
 
 /// One text of those of parts, the same whatever the parts were: a header, variables, kernels in order.
@@ -133,7 +125,6 @@ std::string ssa::mergePTX(ArrayRef<DeviceCode> parts, ArrayRef<std::string> orde
     merged += variable + "\n";
   for (auto [i, name] : llvm::enumerate(order)) {
     renumber(kernels[name], i);
-    renumberLabels(kernels[name]);
     merged += "\n// .globl " + name + "\n" + kernels[name];
   }
   return merged;
